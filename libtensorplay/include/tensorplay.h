@@ -1,0 +1,359 @@
+/* libtensorplay: the whole C ABI. No CUDA type crosses it, so this one header, and the one cffi module
+ * made from it, serve every variant of the library.
+ *
+ * Conventions
+ *   status    A tp_status_t is 0 (TP_OK) or negative; the names and meanings stand in src/status.def.
+ *             A function that returns a pointer returns NULL on failure, one that returns a count or a
+ *             flag a negative status. In each case the thread's error slot then holds status and text.
+ *   release   tp_<noun>_release never fails, never writes the error slot, takes NULL, and may be called
+ *             from any thread and while the process ends.
+ *   device    An int32_t index; TP_DEVICE_CURRENT (-1) means the thread's current device.
+ *   stream    Work is queued on the thread's current stream of the tensors' device, unless a function
+ *             says that it runs now. Queued work may be captured.
+ *   out       An operation with an `out` argument makes a new tensor when out is NULL. Otherwise it
+ *             writes into out, which must have the result's shape and a dtype that the result can be
+ *             cast to within or above its category, and returns out with one more reference. out may be
+ *             one of the inputs; when it overlaps an input otherwise, the result is as if it did not.
+ *   borrowed  Arguments are borrowed; a returned tensor is owned by the caller (tp_tensor_release). */
+#ifndef TENSORPLAY_H
+#define TENSORPLAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(TP_BUILD)
+#define TP_API __attribute__((visibility("default")))
+#else
+#define TP_API
+#endif
+
+#define TP_ABI_VERSION 1
+#define TP_DEVICE_CURRENT (-1)
+#define TP_DTYPE_NONE (-1)
+#define TP_MAX_NDIM 16
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cffi begin: from here to "cffi end" the build reads the declarations; keep one per statement. */
+
+typedef int32_t tp_status_t;
+
+typedef struct tp_tensor tp_tensor_t;
+typedef struct tp_stream tp_stream_t;
+typedef struct tp_event tp_event_t;
+
+/* ---- library -------------------------------------------------------------------------------- */
+
+/* TP_ABI_VERSION of the library that was loaded. */
+TP_API int32_t tp_abi_version(void);
+
+/* "cuda12", "cuda13" or "emulated". Static text. */
+TP_API const char *tp_variant(void);
+
+/* CUDART_VERSION of the headers that the library was compiled against, for example 13000. */
+TP_API int32_t tp_cuda_version(void);
+
+/* Tells the library in which folder its kernel images lie. Copies the text. Runs now, touches no
+ * device. Status: INVALID_ARGUMENT for NULL or a path of 4096 bytes or more. */
+TP_API tp_status_t tp_kernels_set_path(const char *folder);
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+/* Of the last failure in this thread. Texts stay valid until the thread's next failure. */
+TP_API tp_status_t tp_error_status(void);
+TP_API const char *tp_error_text(void);
+/* The operation that failed, "add" for example. */
+TP_API const char *tp_error_operation(void);
+/* CUDA's number and name where the status is TP_CUDA or TP_OUT_OF_MEMORY, else 0 and "". */
+TP_API int32_t tp_error_cuda_code(void);
+TP_API const char *tp_error_cuda_name(void);
+
+/* ---- devices -------------------------------------------------------------------------------- */
+
+typedef struct tp_device_properties {
+  char name[256];
+  size_t total_memory; /* bytes */
+  int32_t major;       /* compute capability */
+  int32_t minor;
+  int32_t multi_processor_count;
+  int32_t max_threads_per_block;
+  int32_t warp_size;
+} tp_device_properties_t;
+
+/* Number of devices, 0 where there is no driver or none is visible. Initialises the driver (cuInit),
+ * creates no context. */
+TP_API int32_t tp_device_count(void);
+
+/* The thread's current device; 0 at first. Starts nothing. */
+TP_API int32_t tp_device_current(void);
+
+/* Makes a device current for this thread. Starts no context. Status: DEVICE, UNAVAILABLE. */
+TP_API tp_status_t tp_device_set(int32_t device);
+
+/* Waits for all work of the device and reports its faults. Does nothing on a device that was never
+ * started. Runs now; refused in a capture. Status: DEVICE, CUDA, INDEX (a fault, see docs). */
+TP_API tp_status_t tp_device_synchronize(int32_t device);
+
+/* Status: DEVICE, UNAVAILABLE, CUDA. */
+TP_API tp_status_t tp_device_get_properties(int32_t device, tp_device_properties_t *out);
+
+/* 1 when this library has used the device in this process, else 0. Starts nothing. */
+TP_API int32_t tp_device_is_started(int32_t device);
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+/* Stream objects are interned: two pointers are equal exactly when the streams are. They live as long
+ * as the process and are never released. */
+
+/* The next of the 32 non-blocking streams of this device and priority. Priority is clamped to the
+ * device's range (D8); smaller is more urgent. Starts the device. Status: DEVICE, UNAVAILABLE, CUDA. */
+TP_API tp_stream_t *tp_stream_from_pool(int32_t device, int32_t priority);
+
+/* The legacy default stream. Starts nothing. Status: DEVICE. */
+TP_API tp_stream_t *tp_stream_default(int32_t device);
+
+/* The thread's current stream of a device; the default stream at first. Starts nothing. Status: DEVICE. */
+TP_API tp_stream_t *tp_stream_current(int32_t device);
+
+/* Makes a stream current for this thread on the stream's device; the current device stays. Cannot
+ * fail on a valid stream. */
+TP_API tp_status_t tp_stream_set_current(tp_stream_t *stream);
+
+TP_API int32_t tp_stream_device(const tp_stream_t *stream);
+TP_API int32_t tp_stream_priority(const tp_stream_t *stream);
+/* cudaStream_t as a number; 0 for the default stream. */
+TP_API uintptr_t tp_stream_handle(const tp_stream_t *stream);
+
+/* 1 when all work is done, 0 when not, else a status. */
+TP_API int32_t tp_stream_query(tp_stream_t *stream);
+
+/* Waits for the stream's work. Runs now. Status: CUDA, INDEX (a fault). */
+TP_API tp_status_t tp_stream_synchronize(tp_stream_t *stream);
+
+/* Work queued on `stream` from now on waits for the event's last record; an event that was never
+ * recorded is not waited for. Queued. */
+TP_API tp_status_t tp_stream_wait_event(tp_stream_t *stream, tp_event_t *event);
+
+/* Work queued on `stream` from now on waits for all that `other` holds now. Queued. */
+TP_API tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other);
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+#define TP_EVENT_TIMING 1
+#define TP_EVENT_BLOCKING 2
+
+/* A new event; CUDA's event is made at the first record, on the stream's device. flags: a sum of
+ * TP_EVENT_*. Owned by the caller. Status: INVALID_ARGUMENT, HOST_MEMORY. */
+TP_API tp_event_t *tp_event_create(int32_t flags);
+TP_API void tp_event_release(tp_event_t *event);
+
+/* Status: DEVICE when the event was first recorded on another device; CUDA. Queued. */
+TP_API tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream);
+
+/* 1 when the recorded work is done or nothing was ever recorded, 0 when not, else a status. */
+TP_API int32_t tp_event_query(tp_event_t *event);
+
+/* Runs now. Returns at once when nothing was recorded. Status: CUDA, INDEX (a fault). */
+TP_API tp_status_t tp_event_synchronize(tp_event_t *event);
+
+/* Milliseconds from start to end, negative when end came first. Both need TP_EVENT_TIMING, must have
+ * been recorded on one device and be complete: else STATE, with a text that says which. Never waits. */
+TP_API tp_status_t tp_event_elapsed_time_ms(tp_event_t *start, tp_event_t *end, double *out_ms);
+
+/* The device of the first record, -1 before. */
+TP_API int32_t tp_event_device(const tp_event_t *event);
+/* cudaEvent_t as a number, 0 before the first record. */
+TP_API uintptr_t tp_event_handle(const tp_event_t *event);
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* One statistic in its own unit; keys are numbered by src/alloc/stats.def. 0 on a device that was never
+ * started. Runs now and starts nothing. Status: DEVICE, INVALID_ARGUMENT (as a negative value). */
+TP_API int64_t tp_memory_stat(int32_t device, int32_t key);
+
+/* All statistics, one consistent reading, in the order of src/alloc/stats.def; n is the room in out and
+ * must be their number. */
+TP_API tp_status_t tp_memory_stats(int32_t device, int64_t *out, int32_t n);
+
+/* Peaks := current values. */
+TP_API tp_status_t tp_memory_reset_peak_stats(int32_t device);
+/* Sums of increases and decreases, retries and failures := 0. */
+TP_API tp_status_t tp_memory_reset_accumulated_stats(int32_t device);
+
+/* Gives every cached segment without live blocks back to the driver; waits for blocks that other
+ * streams still use. Only this device, current devices are unchanged; a device that was never started
+ * is left alone. Runs now. Status: DEVICE, CUDA. */
+TP_API tp_status_t tp_memory_empty_cache(int32_t device);
+
+/* The driver's free and total bytes. Starts the device. Status: DEVICE, UNAVAILABLE, CUDA. */
+TP_API tp_status_t tp_memory_get_info(int32_t device, size_t *out_free, size_t *out_total);
+
+/* A block of at least nbytes (0 is legal and gives a NULL address with TP_OK in the slot), aligned to
+ * 512 bytes, for use on `stream`. Free with tp_memory_free. Starts the device.
+ * Status: OUT_OF_MEMORY, OVERFLOW, DEVICE, UNAVAILABLE, CUDA. */
+TP_API void *tp_memory_alloc(size_t nbytes, tp_stream_t *stream);
+/* A release function. Status of the block: reusable at once by its own stream, by others after their
+ * recorded use. An address that is not a live block of tp_memory_alloc is ignored. */
+TP_API void tp_memory_free(void *address);
+
+/* ---- tensors: life and description ---------------------------------------------------------- */
+
+/* Uninitialised, contiguous. Starts the device. Status: DTYPE, DEVICE, SHAPE (ndim above TP_MAX_NDIM),
+ * INVALID_ARGUMENT (a negative size), OVERFLOW, OUT_OF_MEMORY, UNAVAILABLE, CUDA. */
+TP_API tp_tensor_t *tp_tensor_empty(int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape);
+
+/* As tp_tensor_empty, the same shape, dtype and device as `like`, contiguous. */
+TP_API tp_tensor_t *tp_tensor_empty_like(const tp_tensor_t *like);
+
+TP_API void tp_tensor_release(tp_tensor_t *tensor);
+
+/* None of these can fail. Sizes and strides are counted in elements; the arrays have ndim entries and
+ * live as long as the tensor. */
+TP_API int32_t tp_tensor_dtype(const tp_tensor_t *tensor);
+TP_API int32_t tp_tensor_device(const tp_tensor_t *tensor);
+TP_API int32_t tp_tensor_ndim(const tp_tensor_t *tensor);
+TP_API const int64_t *tp_tensor_shape(const tp_tensor_t *tensor);
+TP_API const int64_t *tp_tensor_strides(const tp_tensor_t *tensor);
+TP_API int64_t tp_tensor_numel(const tp_tensor_t *tensor);
+TP_API int64_t tp_tensor_storage_offset(const tp_tensor_t *tensor);
+TP_API int32_t tp_tensor_is_contiguous(const tp_tensor_t *tensor);
+/* Device address of the first element; 0 without elements. */
+TP_API uintptr_t tp_tensor_data(const tp_tensor_t *tensor);
+/* Identity of the storage (equal for views of one storage), and its bytes. */
+TP_API uintptr_t tp_tensor_storage(const tp_tensor_t *tensor);
+TP_API size_t tp_tensor_storage_nbytes(const tp_tensor_t *tensor);
+
+/* Marks that `stream` uses the tensor's memory: once the tensor is dropped, its block is reused only
+ * after the work that the stream holds at that time. Status: DEVICE, HOST_MEMORY. */
+TP_API tp_status_t tp_tensor_record_stream(tp_tensor_t *tensor, tp_stream_t *stream);
+
+/* ---- tensors: views (share the storage, launch nothing) ------------------------------------- */
+
+/* Dimensions may be negative, counted from the end. Status: INDEX for a dimension out of range. */
+TP_API tp_tensor_t *tp_tensor_transpose(const tp_tensor_t *tensor, int32_t dim0, int32_t dim1);
+/* dims: a permutation of 0 .. ndim-1. Status: INVALID_ARGUMENT when it is none. */
+TP_API tp_tensor_t *tp_tensor_permute(const tp_tensor_t *tensor, int32_t ndim, const int64_t *dims);
+/* One size may be -1: deduced. Status: SHAPE when numel differs; STATE when no view has that shape. */
+TP_API tp_tensor_t *tp_tensor_view(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
+/* As view, copying where no view exists. */
+TP_API tp_tensor_t *tp_tensor_reshape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
+/* Sizes of 1 become the given size, new dimensions come in front, -1 keeps a size. Status: SHAPE. */
+TP_API tp_tensor_t *tp_tensor_expand(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
+/* start and stop are already clamped to 0 .. size by the caller; step > 0. */
+TP_API tp_tensor_t *tp_tensor_slice(const tp_tensor_t *tensor, int32_t dim, int64_t start, int64_t stop,
+                                    int64_t step);
+/* Drops the dimension. The index may be negative. Status: INDEX. */
+TP_API tp_tensor_t *tp_tensor_select(const tp_tensor_t *tensor, int32_t dim, int64_t index);
+TP_API tp_tensor_t *tp_tensor_unsqueeze(const tp_tensor_t *tensor, int32_t dim);
+/* Drops the dimension when its size is 1, else gives an equal view. */
+TP_API tp_tensor_t *tp_tensor_squeeze(const tp_tensor_t *tensor, int32_t dim);
+/* Any view inside the storage; strides and offset in elements, not negative. Status: SHAPE, INDEX (it
+ * would leave the storage). */
+TP_API tp_tensor_t *tp_tensor_as_strided(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape,
+                                         const int64_t *strides, int64_t offset);
+/* The same tensor again: another handle to the same elements. */
+TP_API tp_tensor_t *tp_tensor_alias(const tp_tensor_t *tensor);
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+/* Source to target: any strides, any two dtypes, any two devices, the source broadcast to the target;
+ * overlap is as if the source were copied first. Between devices both current streams are ordered.
+ * Queued. Status: SHAPE, CUDA, OUT_OF_MEMORY. */
+TP_API tp_status_t tp_tensor_copy(tp_tensor_t *target, const tp_tensor_t *source);
+
+/* A contiguous copy, always new memory; dtype TP_DTYPE_NONE keeps the dtype. Queued. */
+TP_API tp_tensor_t *tp_tensor_to(const tp_tensor_t *tensor, int32_t dtype, int32_t device);
+
+/* The same tensor again when it is contiguous, else a contiguous copy. */
+TP_API tp_tensor_t *tp_tensor_contiguous(const tp_tensor_t *tensor);
+
+/* nbytes = numel * itemsize, elements in C order. The memory at `source` may change as soon as the call
+ * returns. Status: INVALID_ARGUMENT (nbytes), CUDA. */
+TP_API tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, size_t nbytes);
+
+/* Waits for the copy: the bytes are there on return. Reports faults. Status: INVALID_ARGUMENT (nbytes),
+ * CUDA, INDEX (a fault). */
+TP_API tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size_t nbytes);
+
+/* Every element := value, cast to the tensor's dtype. Queued. */
+TP_API tp_status_t tp_tensor_fill_float(tp_tensor_t *tensor, double value);
+TP_API tp_status_t tp_tensor_fill_int(tp_tensor_t *tensor, int64_t value);
+
+/* start + i * step for i in 0 .. numel-1, computed in double or int64 and cast. Queued. */
+TP_API tp_tensor_t *tp_tensor_arange_float(double start, double step, int64_t numel, int32_t dtype,
+                                           int32_t device);
+TP_API tp_tensor_t *tp_tensor_arange_int(int64_t start, int64_t step, int64_t numel, int32_t dtype,
+                                         int32_t device);
+
+/* ---- operations: op codes stand in kernels/ops.def; all are queued --------------------------- */
+
+/* Status of all: DTYPE, SHAPE, DEVICE, INDEX, OUT_OF_MEMORY, UNAVAILABLE, CUDA, INTERNAL. */
+
+TP_API tp_tensor_t *tp_unary(int32_t op, const tp_tensor_t *a, tp_tensor_t *out);
+
+/* Broadcasts and promotes. A 0-d operand is weaker than one with dimensions of the same category. */
+TP_API tp_tensor_t *tp_binary(int32_t op, const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *out);
+
+/* One operand is a weak scalar. reversed != 0: scalar op a. is_bool: the scalar is True or False. */
+TP_API tp_tensor_t *tp_binary_float(int32_t op, const tp_tensor_t *a, double b, int32_t reversed,
+                                    tp_tensor_t *out);
+TP_API tp_tensor_t *tp_binary_int(int32_t op, const tp_tensor_t *a, int64_t b, int32_t is_bool,
+                                  int32_t reversed, tp_tensor_t *out);
+
+/* condition: bool. Broadcasts all three, promotes a and b. */
+TP_API tp_tensor_t *tp_where(const tp_tensor_t *condition, const tp_tensor_t *a, const tp_tensor_t *b,
+                             tp_tensor_t *out);
+
+/* dims: bit d set when dimension d is reduced; 0 means all. dtype TP_DTYPE_NONE: the family's rule. The
+ * result is the same from run to run. */
+TP_API tp_tensor_t *tp_reduce(int32_t op, const tp_tensor_t *a, uint32_t dims, int32_t keepdim,
+                              int32_t dtype, tp_tensor_t *out);
+
+/* Over one dimension; log != 0: its logarithm. Floating dtypes. */
+TP_API tp_tensor_t *tp_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tensor_t *out);
+
+/* Over the last `ndim` dimensions; weight and bias have their shape, or are NULL. */
+TP_API tp_tensor_t *tp_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t *weight,
+                                  const tp_tensor_t *bias, double eps, tp_tensor_t *out);
+
+/* Rows of a along dim at index (1-d or 0-d, int32 or int64, negative refused as torch refuses it). An
+ * index out of range is a fault of the device: INDEX at the next synchronising call. */
+TP_API tp_tensor_t *tp_index_select(const tp_tensor_t *a, int32_t dim, const tp_tensor_t *index);
+
+/* weight (n, d), index of any shape (int32 or int64): index.shape + (d,). Faults as index_select. */
+TP_API tp_tensor_t *tp_embedding(const tp_tensor_t *weight, const tp_tensor_t *index);
+
+/* torch's matmul: vectors, matrices, broadcast batches. One floating dtype for both. */
+TP_API tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *out);
+
+/* a @ weight.T + bias; weight (n, k), bias (n,) or NULL, a (..., k). */
+TP_API tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias);
+
+/* Opens cuBLASLt from a file; later products use it. Status: UNAVAILABLE with the loader's text. */
+TP_API tp_status_t tp_blas_load(const char *path);
+/* 1 when cuBLASLt serves, 0 when the tiled kernel does. */
+TP_API int32_t tp_blas_is_loaded(void);
+
+/* ---- random numbers: Philox4x32-10, one generator for each device --------------------------- */
+
+/* Element i of a fill depends only on (seed, offset, i), never on the launch shape: counter
+ * offset/4 + i/4, word i%4 of each counter. The offset moves on by numel rounded up to 4. */
+
+/* Sets the seed and offset 0. Starts nothing. Status: DEVICE. */
+TP_API tp_status_t tp_generator_seed(int32_t device, uint64_t seed);
+TP_API tp_status_t tp_generator_get_state(int32_t device, uint64_t *out_seed, uint64_t *out_offset);
+/* Status: INVALID_ARGUMENT when the offset is not a multiple of 4. */
+TP_API tp_status_t tp_generator_set_state(int32_t device, uint64_t seed, uint64_t offset);
+
+/* Floating tensors, in place. uniform: low <= x < high; normal: Box-Muller. Queued. */
+TP_API tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high);
+TP_API tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std);
+
+/* cffi end */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

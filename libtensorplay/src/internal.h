@@ -1,0 +1,144 @@
+/* Every function that crosses a file inside libtensorplay, under the file that defines it. The files
+ * stand in layers, lowest first, and call downwards only (tests/layout checks it):
+ *
+ *   1  error
+ *   2  device, stream, event
+ *   3  alloc/
+ *   4  image (with inflate), launch, tensor
+ *   5  copy, rng, blas
+ *   6  ops/ (promote and check below the operations)
+ *
+ * Names: tp_ public, tp__ shared inside, static functions bare. */
+#ifndef TP_INTERNAL_H
+#define TP_INTERNAL_H
+
+#include "cuda_api.h"
+#include "types.h"
+
+/* Returns the status of `call` when it is not TP_OK. */
+#define TP_TRY(call)                         \
+  do {                                       \
+    tp_status_t tp__try_status = (call);     \
+    if (tp__try_status) return tp__try_status; \
+  } while (0)
+
+/* Runs a CUDA runtime call; on failure records it under `operation` and returns the status. */
+#define TP_TRY_CUDA(call, operation)                                                      \
+  do {                                                                                    \
+    cudaError_t tp__try_error = (call);                                                   \
+    if (tp__try_error) return tp__error_set_cuda(tp__try_error, (operation), #call);      \
+  } while (0)
+
+/* ---- error.c ---- */
+/* Fills the thread's slot and returns status, so that `return tp__error_set(...)` reads well. */
+tp_status_t tp__error_set(tp_status_t status, const char *operation, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Clears CUDA's last error, fills the slot with "operation: name: text (in call)"; cudaErrorMemoryAllocation
+ * becomes TP_OUT_OF_MEMORY, missing drivers and devices TP_UNAVAILABLE, everything else TP_CUDA. */
+tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const char *call);
+
+/* ---- device.c ---- */
+/* Resolves TP_DEVICE_CURRENT and checks the range: the index (>= 0), or a negative status. */
+int32_t tp__device_resolve(int32_t device, const char *operation);
+/* Makes sure that the device is started and is CUDA's current device of this thread. The fast path is
+ * two loads. Every function that calls CUDA for a device calls this first. */
+tp_status_t tp__device_enter(int32_t device, const char *operation);
+/* Device-visible address of the device's fault word (struct tp_fault of kernels/fault.h). */
+void *tp__device_fault_word(int32_t device);
+/* After a successful wait: turns a recorded fault into TP_INDEX with its text and clears it. */
+tp_status_t tp__device_check_fault(int32_t device);
+/* Cached properties of a started device. */
+const tp_device_properties_t *tp__device_properties(int32_t device);
+/* Switches on peer access once per pair; *out_can is false where there is none (copies then stage). */
+tp_status_t tp__device_enable_peer(int32_t from, int32_t to, bool *out_can);
+
+/* ---- stream.c ---- */
+/* Current stream of a device for this thread: never NULL for a checked index. */
+tp_stream_t *tp__stream_current(int32_t device);
+cudaStream_t tp__stream_cuda(const tp_stream_t *stream);
+/* A small number, dense per device, that identifies the stream in the allocator (0: default stream). */
+int32_t tp__stream_id(const tp_stream_t *stream);
+
+/* ---- event.c ---- */
+/* Pooled untimed events of a device, for the library's own use. */
+tp_status_t tp__event_pool_take(int32_t device, cudaEvent_t *out);
+void tp__event_pool_give(int32_t device, cudaEvent_t event);
+
+/* ---- alloc/alloc.c (the only allocator file that others call) ---- */
+/* nbytes > 0. NULL on failure with the slot filled. The stream's device is started. */
+tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream);
+void *tp__alloc_address(const tp__block_t *block);
+/* Release function: any thread, never fails. */
+void tp__alloc_free(tp__block_t *block);
+/* Status: HOST_MEMORY. A no-op for the block's own stream. */
+tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream);
+
+/* ---- image.c, inflate.c ---- */
+/* The kernel image of a family ("elementwise") for a device, unpacked; kept for the process. */
+tp_status_t tp__image_find(const char *family, int32_t device, const void **out_image, size_t *out_nbytes);
+/* Inflates a zlib stream into out (exactly out_nbytes). False on a damaged stream. */
+bool tp__inflate(const void *source, size_t nbytes, void *out, size_t out_nbytes);
+
+/* ---- launch.c ---- */
+/* A kernel by name, found once per device and kept. `kernel` is static storage:
+ *     static tp__kernel_t add = TP_KERNEL_INIT("elementwise", "tp_k_add_f32");
+ * Blocks of `block` threads, `grid` of them, one argument structure. Queued on `stream`. */
+typedef struct tp__kernel {
+  const char *family;
+  const char *name;
+  _Atomic(void *) functions[TP_MAX_DEVICES]; /* cudaKernel_t */
+} tp__kernel_t;
+#define TP_KERNEL_INIT(family_, name_) {.family = (family_), .name = (name_)}
+tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream, uint32_t grid_x,
+                       uint32_t grid_y, uint32_t grid_z, uint32_t block, const void *arguments,
+                       const char *operation);
+/* Blocks for numel elements with `per_block` elements each: enough to fill the device, no more. */
+uint32_t tp__launch_grid(int32_t device, int64_t numel, int64_t per_block);
+
+/* ---- tensor.c ---- */
+size_t tp__dtype_size(int32_t dtype);
+const char *tp__dtype_name(int32_t dtype);
+bool tp__dtype_is_floating(int32_t dtype);
+/* Fresh contiguous tensor on the device's current stream; arguments checked by the caller. */
+tp_tensor_t *tp__tensor_new(int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
+                            const char *operation);
+/* A view: shares storage; sets numel, contiguous and data from the arguments. */
+tp_tensor_t *tp__tensor_view(const tp_tensor_t *base, int32_t ndim, const int64_t *shape,
+                             const int64_t *strides, int64_t offset);
+tp_tensor_t *tp__tensor_retain(const tp_tensor_t *tensor);
+/* True when writing to a could change what is read from b in another place than b's own element. */
+bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b);
+
+/* ---- copy.c ---- */
+/* dst := cast(src), same device, src broadcast; no overlap check. */
+tp_status_t tp__copy_same_device(tp_tensor_t *target, const tp_tensor_t *source, const char *operation);
+
+/* ---- blas.c ---- */
+/* out (batch, m, n) := a (batch, m, k) @ b (batch, k, n) [+ bias (n)], strides in elements, out contiguous
+ * in its last dimension. *out_served is false when cuBLASLt is not loaded or does not take the layout. */
+typedef struct tp__gemm {
+  int32_t dtype;
+  int32_t device;
+  int64_t batch, m, n, k;
+  const void *a, *b, *bias;
+  void *out;
+  int64_t a_batch, a_row, a_col;
+  int64_t b_batch, b_row, b_col;
+  int64_t out_batch, out_row;
+} tp__gemm_t;
+tp_status_t tp__blas_gemm(const tp__gemm_t *gemm, tp_stream_t *stream, bool *out_served);
+
+/* ---- ops/promote.c ---- */
+int32_t tp__promote(int32_t a_dtype, bool a_weak, int32_t b_dtype, bool b_weak);
+
+/* ---- ops/check.c: what the operations share ---- */
+/* Broadcast shape of two shapes. Status SHAPE. */
+tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t b_ndim, const int64_t *b_shape,
+                                int32_t *out_ndim, int64_t *out_shape, const char *operation);
+/* Wraps a negative dimension; -1 on failure with INDEX in the slot. A 0-d tensor has the dimensions -1 and 0. */
+int32_t tp__check_dim(int32_t dim, int32_t ndim, const char *operation);
+/* Makes the result, or checks the given out (shape, device, castable dtype) and retains it. */
+tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
+                           const char *operation);
+
+#endif

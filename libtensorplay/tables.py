@@ -1,0 +1,73 @@
+"""Makes the Python tables from the .def files: ``python libtensorplay/tables.py`` rewrites both.
+
+Core is pure Python and cannot read C when it is installed, so the tables are kept in the tree;
+tests/layout fails when they are stale.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PACKAGES = HERE.parent / "packages"
+CORE_TABLES = PACKAGES / "tensorplay-core" / "src" / "tensorplay" / "_tables.py"
+CUDA_TABLES = PACKAGES / "tensorplay-cuda" / "src" / "tensorplay" / "cuda" / "_tables.py"
+
+
+def rows(name: str, macro: str) -> list[list[str]]:
+    """The arguments of each use of `macro` in a .def file, as text."""
+    text = re.sub(r"/\*.*?\*/", "", (HERE / name).read_text(), flags=re.S)
+    found = re.findall(rf"^{macro}\((.*)\)\s*$", text, re.M)
+    return [re.findall(r'"[^"]*"|[^,\s][^,]*', row) for row in found]
+
+
+def core_tables() -> str:
+    """Text of tensorplay/_tables.py: what every backend shares."""
+    dtypes = rows("kernels/dtypes.def", "TP_DTYPE")
+    lines = [
+        '"""Made by libtensorplay/tables.py from the .def files of libtensorplay. Do not edit."""',
+        "",
+        "# name: (code, itemsize in bytes, category)",
+        "DTYPES: dict[str, tuple[int, int, str]] = {",
+    ]
+    lines += [f'    "{n}": ({code}, {size}, "{category}"),' for n, _, code, _, size, category in dtypes]
+    lines += ["}", "", "# PROMOTION[left][right]", "PROMOTION: dict[str, dict[str, str]] = {"]
+    names = [row[0] for row in dtypes]
+    for left, *results in rows("src/promotion.def", "TP_PROMOTION"):
+        cells = ", ".join(f'"{n}": "{r}"' for n, r in zip(names, results, strict=True))
+        lines.append(f'    "{left}": {{{cells}}},')
+    lines.append("}")
+    for table, macro in (("UNARY", "TP_UNARY"), ("BINARY", "TP_BINARY"), ("REDUCE", "TP_REDUCE")):
+        lines += ["", "# name: (code, rule)", f"{table}: dict[str, tuple[int, str]] = {{"]
+        lines += [f'    "{n}": ({code}, "{rule}"),' for n, code, rule in rows("kernels/ops.def", macro)]
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def cuda_tables() -> str:
+    """Text of tensorplay/cuda/_tables.py: statuses and statistics."""
+    lines = [
+        '"""Made by libtensorplay/tables.py from the .def files of libtensorplay. Do not edit."""',
+        "",
+        "# status: (name, exception class in tensorplay.errors or None, meaning)",
+        "STATUSES: dict[int, tuple[str, str | None, str]] = {",
+    ]
+    for name, value, exception, meaning in rows("src/status.def", "TP_STATUS"):
+        raised = "None" if exception == "None" else f'"{exception}"'
+        lines.append(f'    {value}: ("{name}", {raised}, {meaning}),')
+    lines += ["}", "", "# In the order of tp_memory_stats.", "STATISTICS: list[str] = ["]
+    figures = ("current", "peak", "allocated", "freed")
+    for (name,) in rows("src/alloc/stats.def", "TP_STAT_FAMILY"):
+        for pool in ("all", "large_pool", "small_pool"):
+            lines += [f'    "{name}.{pool}.{figure}",' for figure in figures]
+    for (name,) in rows("src/alloc/stats.def", "TP_STAT_OVERSIZE"):
+        lines += [f'    "{name}.{figure}",' for figure in figures]
+    lines += [f'    "{name}",' for (name,) in rows("src/alloc/stats.def", "TP_STAT_SCALAR")]
+    lines.append("]")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    CORE_TABLES.write_text(core_tables())
+    CUDA_TABLES.write_text(cuda_tables())

@@ -1,0 +1,223 @@
+"""The protocol between core and a backend.
+
+A backend keeps the elements of tensors of one device type. A `Tensor` holds two things: `_backend`, one
+of these objects, and `_impl`, whatever the backend uses for a tensor (a NumPy array, a C handle). Core
+never looks into an `_impl`.
+
+Rules for every method:
+
+* Tensors among the arguments belong to this backend, unless a line says otherwise: the dispatching code
+  (`tensorplay._dispatch`) has moved nothing and mixed nothing. They may be on different devices of it.
+* Dimensions, shapes and operands come as the user gave them; the backend checks. What it refuses, it
+  refuses by the function of the same name and arguments in `tensorplay._operands`, which raises the
+  exception. So every backend words its errors alike: host code calls that function first, native code
+  only after its own check has refused.
+* `out` is None for a new tensor.
+* Operation names are those of `tensorplay._tables` (`UNARY`, `BINARY`, `REDUCE`), made from
+  `libtensorplay/kernels/ops.def`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ._device import Device
+    from ._dtype import DType
+    from ._tensor import Tensor
+
+Scalar = bool | int | float
+
+
+class Backend(ABC):
+    """Keeper of the tensors of one device type."""
+
+    #: Device type as it is spelled in devices: ``"cpu"``, ``"cuda"``.
+    type: str
+
+    # -- devices ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def is_available(self) -> bool:
+        """Whether a device works. Never raises, starts nothing."""
+
+    @abstractmethod
+    def unavailable_reason(self) -> str | None:
+        """Why no device works, as a sentence; None when one does."""
+
+    @abstractmethod
+    def device_count(self) -> int:
+        """Visible devices; 0 when unavailable. Never raises, starts nothing."""
+
+    @abstractmethod
+    def current_device(self) -> int:
+        """Index of the thread's current device."""
+
+    @abstractmethod
+    def set_device(self, index: int) -> None:
+        """Makes a device current; a negative index does nothing."""
+
+    @abstractmethod
+    def synchronize(self, index: int | None) -> None:
+        """Waits for all work of a device (None: the current one)."""
+
+    # -- description of an impl ----------------------------------------------------------------------
+
+    @abstractmethod
+    def release(self, impl: Any) -> None:
+        """Drops an impl: called once, from any thread, also while the interpreter ends."""
+
+    @abstractmethod
+    def shape(self, impl: Any) -> tuple[int, ...]: ...
+    @abstractmethod
+    def strides(self, impl: Any) -> tuple[int, ...]:
+        """Strides in elements."""
+
+    @abstractmethod
+    def storage_offset(self, impl: Any) -> int:
+        """Elements from the start of the storage."""
+
+    @abstractmethod
+    def dtype(self, impl: Any) -> DType: ...
+    @abstractmethod
+    def device(self, impl: Any) -> Device: ...
+    @abstractmethod
+    def data_ptr(self, impl: Any) -> int:
+        """Address of the first element, 0 without elements."""
+
+    @abstractmethod
+    def storage_id(self, impl: Any) -> int:
+        """Equal for two impls exactly when they share a storage."""
+
+    @abstractmethod
+    def is_contiguous(self, impl: Any) -> bool: ...
+
+    # -- creation ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def empty(self, shape: Sequence[int], dtype: DType, device: Device) -> Tensor: ...
+    @abstractmethod
+    def full(self, shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Tensor: ...
+    @abstractmethod
+    def arange(self, start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Tensor: ...
+
+    # -- to and from the host ------------------------------------------------------------------------
+
+    @abstractmethod
+    def from_host(self, array: np.ndarray[Any, Any], device: Device) -> Tensor:
+        """A new tensor with the array's elements and dtype (host backend: shares a writable array)."""
+
+    @abstractmethod
+    def to_host(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        """The elements as an array; waits for them (host backend: shares memory)."""
+
+    @abstractmethod
+    def copy_from_host_(self, target: Tensor, array: np.ndarray[Any, Any]) -> None:
+        """target := array, cast and broadcast."""
+
+    # -- copies on the backend -----------------------------------------------------------------------
+
+    @abstractmethod
+    def to(self, tensor: Tensor, dtype: DType, device: Device) -> Tensor:
+        """A contiguous copy with this dtype on this device (one of this backend)."""
+
+    @abstractmethod
+    def copy_(self, target: Tensor, source: Tensor) -> None:
+        """target := source, cast and broadcast; also between devices of this backend."""
+
+    @abstractmethod
+    def fill_(self, target: Tensor, value: Scalar) -> None: ...
+    @abstractmethod
+    def contiguous(self, tensor: Tensor) -> Tensor:
+        """The tensor itself (another handle) when contiguous, else a copy."""
+
+    # -- views ---------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def alias(self, tensor: Tensor) -> Tensor:
+        """Another tensor object over the same elements."""
+
+    @abstractmethod
+    def view(self, tensor: Tensor, shape: Sequence[int]) -> Tensor: ...
+    @abstractmethod
+    def reshape(self, tensor: Tensor, shape: Sequence[int]) -> Tensor: ...
+    @abstractmethod
+    def transpose(self, tensor: Tensor, dim0: int, dim1: int) -> Tensor: ...
+    @abstractmethod
+    def permute(self, tensor: Tensor, dims: Sequence[int]) -> Tensor: ...
+    @abstractmethod
+    def expand(self, tensor: Tensor, shape: Sequence[int]) -> Tensor: ...
+    @abstractmethod
+    def slice(self, tensor: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
+        """start and stop are clamped to the size, step is positive (the caller has seen to both)."""
+
+    @abstractmethod
+    def select(self, tensor: Tensor, dim: int, index: int) -> Tensor: ...
+    @abstractmethod
+    def unsqueeze(self, tensor: Tensor, dim: int) -> Tensor: ...
+    @abstractmethod
+    def squeeze(self, tensor: Tensor, dim: int) -> Tensor: ...
+    @abstractmethod
+    def as_strided(
+        self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int
+    ) -> Tensor: ...
+
+    # -- operations ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def unary(self, op: str, a: Tensor, out: Tensor | None = None) -> Tensor: ...
+    @abstractmethod
+    def binary(self, op: str, a: Tensor | Scalar, b: Tensor | Scalar, out: Tensor | None = None) -> Tensor:
+        """At least one operand is a tensor; a scalar is weak."""
+
+    @abstractmethod
+    def where(
+        self, condition: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None
+    ) -> Tensor: ...
+    @abstractmethod
+    def reduce(
+        self,
+        op: str,
+        a: Tensor,
+        dims: Sequence[int] | None,
+        keepdim: bool = False,
+        dtype: DType | None = None,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        """dims None: all of them."""
+
+    @abstractmethod
+    def softmax(self, a: Tensor, dim: int, log: bool = False) -> Tensor: ...
+    @abstractmethod
+    def layer_norm(
+        self, a: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+    ) -> Tensor: ...
+    @abstractmethod
+    def index_select(self, a: Tensor, dim: int, index: Tensor) -> Tensor: ...
+    @abstractmethod
+    def embedding(self, weight: Tensor, index: Tensor) -> Tensor: ...
+    @abstractmethod
+    def matmul(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor: ...
+    @abstractmethod
+    def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor: ...
+
+    # -- random numbers ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def uniform_(self, tensor: Tensor, low: float, high: float) -> None: ...
+    @abstractmethod
+    def normal_(self, tensor: Tensor, mean: float, std: float) -> None: ...
+    @abstractmethod
+    def seed(self, index: int, seed: int) -> None:
+        """Seeds a device's generator and sets its offset to 0. Starts nothing."""
+
+    @abstractmethod
+    def get_rng_state(self, index: int) -> tuple[int, int]:
+        """(seed, offset)."""
+
+    @abstractmethod
+    def set_rng_state(self, index: int, seed: int, offset: int) -> None: ...
