@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../kernels/dtype_codes.h"
 #include "tensorplay.h"
 
 #define TP_KiB ((size_t)1024)
@@ -28,16 +29,6 @@ enum {
 #define TP_STATUS(name, value, exception, meaning) TP_##name = value,
 #include "status.def"
 #undef TP_STATUS
-};
-
-enum {
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) TP_DTYPE_##name = code,
-#include "../kernels/dtypes.def"
-#undef TP_DTYPE
-  TP_DTYPE_COUNT = 0
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) +1
-#include "../kernels/dtypes.def"
-#undef TP_DTYPE
 };
 
 typedef struct tp__block tp__block_t;
