@@ -1,0 +1,102 @@
+"""The C source of the cffi module: one module for every variant of the library.
+
+The functions of tensorplay.h are called through a table of pointers that ``tp_table_bind`` fills once, from
+the variant that the process chose. So one module, made from one header, serves all three libraries.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import cffi
+
+HERE = Path(__file__).resolve().parent
+MODULE = "tensorplay.cuda._native.lib._tensorplay"
+
+BIND = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static int32_t table_has_emulated;
+
+/* Fills the table from the library at `path`. NULL on success, else a text. The table belongs to the process,
+ * and live objects belong to the library they came from: so it is filled once and never again. */
+static const char *tp_table_bind(const char *path) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static char bound[4096];
+  static _Thread_local char text[8192];
+  const char *missing = NULL;
+  pthread_mutex_lock(&lock);
+  if (bound[0]) {
+    snprintf(text, sizeof text, "already bound to %s, asked for %s", bound, path);
+    pthread_mutex_unlock(&lock);
+    return text;
+  }
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    snprintf(text, sizeof text, "%s", dlerror());
+    pthread_mutex_unlock(&lock);
+    return text;
+  }
+  void *found;
+  %(required)s
+  if (!missing && tp_abi_version() != TP_ABI_VERSION) {
+    missing = "the ABI version that this module was made for";
+  }
+  if (missing) {
+    snprintf(text, sizeof text, "%%s: no %%s", path, missing);
+    dlclose(library);
+    pthread_mutex_unlock(&lock);
+    return text;
+  }
+  %(optional)s
+  snprintf(bound, sizeof bound, "%%s", path);
+  pthread_mutex_unlock(&lock);
+  return NULL;
+}
+
+static int32_t tp_table_has_emulated(void) { return table_has_emulated; }
+"""
+
+HELPERS = "const char *tp_table_bind(const char *path);\nint32_t tp_table_has_emulated(void);\n"
+
+
+def declarations(header: Path) -> str:
+    """The part of a header between the cffi markers, without comments and TP_API."""
+    text = header.read_text()
+    found = re.search(r"/\* cffi begin.*?\*/(.*?)/\* cffi end", text, re.S)
+    if not found:
+        raise ValueError(f"{header}: no part between 'cffi begin' and 'cffi end'")
+    return re.sub(r"\bTP_API\s+", "", re.sub(r"/\*.*?\*/", "", found[1], flags=re.S))
+
+
+def functions(text: str) -> list[str]:
+    """Names of the functions that these declarations declare."""
+    return re.findall(r"\b(tp_\w+)\s*\([^;]*?\)\s*;", text)
+
+
+def _pointer(name: str) -> str:
+    """A pointer of the function's own type, which takes the function's name from here on."""
+    return f"static __typeof__({name}) *table_{name};\n#define {name} table_{name}\n"
+
+
+def write_source(target: Path) -> None:
+    """Writes the module's C source."""
+    public = declarations(HERE / "include" / "tensorplay.h")
+    control = declarations(HERE / "emulated" / "include" / "tp_emulated.h")
+    required = "\n  ".join(
+        f'found = dlsym(library, "{name}"); if (!found && !missing) missing = "{name}"; *(void **)&{name} = found;'
+        for name in functions(public)
+    )
+    optional = "\n  ".join(f'*(void **)&{name} = dlsym(library, "{name}");' for name in functions(control))
+    if functions(control):
+        optional += f"\n  table_has_emulated = {functions(control)[0]} != NULL;"
+    source = '#include "tensorplay.h"\n#include "tp_emulated.h"\n'
+    source += "".join(_pointer(name) for name in functions(public) + functions(control))
+    source += BIND % {"required": required, "optional": optional}
+    ffi = cffi.FFI()
+    ffi.cdef(public + control + HELPERS)
+    ffi.set_source(MODULE, source)
+    ffi.emit_c_code(str(target))

@@ -1,0 +1,193 @@
+"""The only recipe that compiles C: the wheel's build hook and the C tests call it.
+
+``python libtensorplay/build.py --cuda 12.9,13.0,emulated --out FOLDER`` writes into FOLDER what
+``tensorplay.cuda._native`` loads: the libraries, the kernel images and the cffi module. docs/design/build.md
+says why it is made so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import toolkit
+from toolkit import BuildError, Toolkit
+
+HERE = Path(__file__).resolve().parent
+JOBS = 2
+
+SANITIZERS = ("address", "undefined", "thread")
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
+C_FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-DTP_BUILD", *WARNINGS)
+# The emulated device runs the kernels' own sources. errno and floating-point traps, which no kernel reads,
+# would keep the compiler from making vectors of them.
+KERNEL_FLAGS = (
+    "-std=c++17", "-D_GNU_SOURCE", "-O3", "-fPIC", "-fvisibility=hidden", "-DTP_BUILD", *WARNINGS,
+    "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions", "-fno-rtti",
+)  # fmt: skip
+
+
+def _compiler(variable: str, default: str, package: str) -> str:
+    """The compiler of $CC or $CXX, else the default; a sentence when there is none."""
+    name = os.environ.get(variable, default)
+    path = shutil.which(name)
+    if path is None:
+        raise BuildError(f"no {name} on PATH: the build needs a C and a C++ compiler (install {package}, or set {variable})")
+    return path
+
+
+def _run(command: Sequence[str | Path], what: str) -> None:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"{what}: exit status {done.returncode}\n{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+
+
+def _sanitizer_flags(sanitizer: str | None) -> list[str]:
+    if sanitizer is None:
+        return []
+    if sanitizer not in SANITIZERS:
+        raise BuildError(f"sanitizer: got {sanitizer!r}, expected one of {', '.join(SANITIZERS)}")
+    return [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1"]
+
+
+def variant_of(target: str) -> str:
+    """The variant that a target of ``TENSORPLAY_BUILD_CUDA`` makes: "13.0" makes "cuda13"."""
+    return target if target == "emulated" else f"cuda{target.partition('.')[0]}"
+
+
+def include_flags(kit: Toolkit, emulated: bool) -> list[str | Path]:
+    """Ours first, CUDA's as system headers, so that their warnings are not ours."""
+    ours = [HERE / "include", HERE / "src", HERE / "kernels"]
+    system = list(kit.include)
+    if emulated:
+        ours.append(HERE / "emulated" / "include")
+        system.append(toolkit.cccl_include())
+    flags: list[str | Path] = []
+    for folder in ours:
+        flags += ["-I", folder]
+    for folder in system:
+        flags += ["-isystem", folder]
+    return flags
+
+
+def compile_objects(variant: str, kit: Toolkit, out: Path, sanitizer: str | None = None) -> list[Path]:
+    """Compiles every source of a variant; the object files, ready to link."""
+    emulated = variant == "emulated"
+    cc = _compiler("CC", "gcc", "gcc")
+    flags = [*include_flags(kit, emulated), f'-DTP_VARIANT="{variant}"']
+    checks = _sanitizer_flags(sanitizer)
+    sources = sorted(HERE.glob("src/**/*.c"))
+    commands: list[tuple[str | Path, ...]] = []
+    if emulated:
+        sources += sorted(HERE.glob("emulated/*.c"))
+        cxx = _compiler("CXX", "g++", "g++")
+        kernels = sorted(HERE.glob("emulated/*.cpp"))
+        commands += [(cxx, *KERNEL_FLAGS, *checks, *flags, "-c", path) for path in kernels]
+    commands += [(cc, *C_FLAGS, *checks, *flags, "-c", path) for path in sources]
+    out.mkdir(parents=True, exist_ok=True)
+
+    def compile_one(command: tuple[str | Path, ...]) -> Path:
+        path = Path(command[-1])
+        target = out / ("_".join(path.relative_to(HERE).parts) + ".o")
+        _run([*command, "-o", target], f"{path.relative_to(HERE)} does not compile for {variant}")
+        return target
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        return list(pool.map(compile_one, commands))
+
+
+def link_flags(variant: str, kit: Toolkit) -> list[str]:
+    """What a library, or a test program, of this variant is linked with."""
+    if variant == "emulated":
+        return ["-static-libstdc++", "-static-libgcc", "-lpthread", "-ldl", "-lm"]
+    return [f"-L{kit.library}", *kit.link, "-ldl", "-lm"]
+
+
+def build_library(target: str, kit: Toolkit, out: Path) -> Path:
+    """Builds libtensorplay_<variant>.so, which exports tp_* and nothing else."""
+    variant = variant_of(target)
+    library = out / f"libtensorplay_{variant}.so"
+    with tempfile.TemporaryDirectory() as folder:
+        objects = compile_objects(variant, kit, Path(folder))
+        exports = Path(folder) / "exports.map"
+        exports.write_text("{ global: tp_[!_]*; local: *; };\n")
+        linker = _compiler("CXX", "g++", "g++") if variant == "emulated" else _compiler("CC", "gcc", "gcc")
+        _run(
+            [linker, "-shared", "-s", "-o", library, *objects, f"-Wl,--version-script={exports}",
+             "-Wl,--no-undefined", "-Wl,--gc-sections", *link_flags(variant, kit)],
+            f"{library.name} does not link",
+        )  # fmt: skip
+    return library
+
+
+def build_emulated_images(out: Path) -> None:
+    """The emulated device finds kernels by name in its own program: an image only says which family it is."""
+    from nvrtc import pack
+
+    out.mkdir(parents=True, exist_ok=True)
+    for source in sorted((HERE / "kernels").glob("*.cu")):
+        (out / f"{source.stem}.sm_90.z").write_bytes(pack(f"emulated:{source.stem}\n".encode()))
+
+
+def build_binding(out: Path) -> None:
+    """Builds the cffi module against Python's limited API, so that one file serves Python 3.10 and later."""
+    from binding import write_source
+
+    python = Path(sysconfig.get_path("include"))
+    if not (python / "Python.h").is_file():
+        raise BuildError(f"Python.h is not in {python}: install Python's headers (python3-dev)")
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "_tensorplay.c"
+        write_source(source)
+        _run(
+            [_compiler("CC", "gcc", "gcc"), "-O2", "-fPIC", "-shared", "-s", "-fvisibility=hidden",
+             "-DPy_LIMITED_API=0x030a0000", "-I", python, "-I", HERE / "include",
+             "-I", HERE / "emulated" / "include", source, "-o", out / "_tensorplay.abi3.so", "-ldl", "-lpthread"],
+            "the cffi module does not compile",
+        )  # fmt: skip
+
+
+def build(targets: list[str], out: Path, kernels: bool = True) -> None:
+    """Builds everything that ``tensorplay.cuda._native`` loads into the folder `out`."""
+    _compiler("CC", "gcc", "gcc")
+    _compiler("CXX", "g++", "g++")
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    versions = [target for target in targets if target != "emulated"]
+    for target in targets:
+        version = toolkit.headers_of_emulated(targets) if target == "emulated" else target
+        build_library(target, toolkit.find_toolkit(version), out)
+    if "emulated" in targets:
+        build_emulated_images(out / "kernels_emulated")
+    if versions and kernels:
+        from nvrtc import build_kernels
+
+        include = (HERE / "kernels", toolkit.find_toolkit(versions[-1]).include[0])
+        build_kernels(sorted((HERE / "kernels").glob("*.cu")), include, out / "kernels")
+    build_binding(out)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cuda", default=os.environ.get("TENSORPLAY_BUILD_CUDA", toolkit.DEFAULT_BUILD))
+    parser.add_argument("--kernels", choices=("0", "1"), default=os.environ.get("TENSORPLAY_KERNELS", "1"))
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    try:
+        build(toolkit.parse_targets(arguments.cuda), arguments.out.resolve(), arguments.kernels == "1")
+    except BuildError as error:
+        print(f"libtensorplay: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
