@@ -14,6 +14,7 @@ import cffi
 HERE = Path(__file__).resolve().parent
 MODULE = "tensorplay.cuda._native.lib._tensorplay"
 
+# One line for each function stands where the two FILL comments are.
 BIND = """
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,40 +22,39 @@ BIND = """
 
 static int32_t table_has_emulated;
 
+static const char *table_fill(void *library) {
+  const char *missing = NULL;
+  void *found;
+  /* FILL required */
+  if (missing) return missing;
+  if (tp_abi_version() != TP_ABI_VERSION) return "the ABI version that this module was made for";
+  /* FILL optional */
+  return NULL;
+}
+
 /* Fills the table from the library at `path`. NULL on success, else a text. The table belongs to the process,
  * and live objects belong to the library they came from: so it is filled once and never again. */
 static const char *tp_table_bind(const char *path) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char bound[4096];
   static _Thread_local char text[8192];
-  const char *missing = NULL;
+  const char *failure = text;
   pthread_mutex_lock(&lock);
+  void *library = bound[0] ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const char *missing = library ? table_fill(library) : NULL;
   if (bound[0]) {
     snprintf(text, sizeof text, "already bound to %s, asked for %s", bound, path);
-    pthread_mutex_unlock(&lock);
-    return text;
-  }
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
+  } else if (!library) {
     snprintf(text, sizeof text, "%s", dlerror());
-    pthread_mutex_unlock(&lock);
-    return text;
-  }
-  void *found;
-  %(required)s
-  if (!missing && tp_abi_version() != TP_ABI_VERSION) {
-    missing = "the ABI version that this module was made for";
-  }
-  if (missing) {
-    snprintf(text, sizeof text, "%%s: no %%s", path, missing);
+  } else if (missing) {
+    snprintf(text, sizeof text, "%s: no %s", path, missing);
     dlclose(library);
-    pthread_mutex_unlock(&lock);
-    return text;
+  } else {
+    snprintf(bound, sizeof bound, "%s", path);
+    failure = NULL;
   }
-  %(optional)s
-  snprintf(bound, sizeof bound, "%%s", path);
   pthread_mutex_unlock(&lock);
-  return NULL;
+  return failure;
 }
 
 static int32_t tp_table_has_emulated(void) { return table_has_emulated; }
@@ -95,7 +95,7 @@ def write_source(target: Path) -> None:
         optional += f"\n  table_has_emulated = {functions(control)[0]} != NULL;"
     source = '#include "tensorplay.h"\n#include "tp_emulated.h"\n'
     source += "".join(_pointer(name) for name in functions(public) + functions(control))
-    source += BIND % {"required": required, "optional": optional}
+    source += BIND.replace("/* FILL required */", required).replace("/* FILL optional */", optional)
     ffi = cffi.FFI()
     ffi.cdef(public + control + HELPERS)
     ffi.set_source(MODULE, source)
