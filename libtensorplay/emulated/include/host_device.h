@@ -1,0 +1,67 @@
+/* What the kernels of ../../kernels need when the host's C++ compiler builds them: CUDA's keywords and
+ * index variables, and the way from a device address to memory.
+ *
+ * The runtime runs one kernel at a time, under its lock, on the thread whose call made it run. So shared
+ * memory and the index variables are plain static objects, which costs nothing inside a loop. */
+#ifndef TP_HOST_DEVICE_H
+#define TP_HOST_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vector_types.h> /* uint3, and CUDA's keywords, which are empty for a host compiler */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tp_host_index {
+  uint3 thread;
+  uint3 block;
+  uint3 block_dim;
+  uint3 grid_dim;
+} tp_host_index_t;
+
+/* Of the thread that runs now; the launcher sets it. */
+extern tp_host_index_t tp_host_index;
+
+/* Runs one thread of a kernel with the kernel's argument structure. */
+typedef void (*tp_host_trampoline_t)(const void *arguments);
+
+/* Makes a kernel known by family and name; called while the library is loaded. The texts are static.
+ * `cooperative` says that the kernel uses tp_host_barrier. */
+void tp_host_register_kernel(const char *family, const char *name, size_t arguments_nbytes, bool cooperative,
+                             tp_host_trampoline_t trampoline);
+
+/* Where the bytes of a device address lie; pinned host addresses and NULL are returned as they are. An
+ * address that the running kernel's device cannot reach ends the kernel with cudaErrorIllegalAddress:
+ * the call then does not return. */
+void *tp_host_address(const void *address);
+
+/* All threads of the block meet here. Does nothing while blocks have one thread. */
+void tp_host_barrier(void);
+
+#ifdef __cplusplus
+}
+
+#define threadIdx (tp_host_index.thread)
+#define blockIdx (tp_host_index.block)
+#define blockDim (tp_host_index.block_dim)
+#define gridDim (tp_host_index.grid_dim)
+
+#undef __shared__
+#define __shared__ static
+
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+
+/* Atomic also against the host, which may read a word of pinned memory in another thread. */
+template <typename T>
+static inline T atomicCAS(T *address, T expected, T desired) {
+  __atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return expected;
+}
+
+#endif
+#endif
