@@ -16,15 +16,12 @@
 extern "C" {
 #endif
 
-typedef struct tp_host_index {
-  uint3 thread;
-  uint3 block;
-  uint3 block_dim;
-  uint3 grid_dim;
-} tp_host_index_t;
-
-/* Of the thread that runs now; the launcher sets it. */
-extern tp_host_index_t tp_host_index;
+/* Of the thread that runs now, under CUDA's names; the launcher sets them. They are variables and not
+ * macros because CUDA's headers use two of the names for parameters. */
+extern uint3 threadIdx;
+extern uint3 blockIdx;
+extern uint3 blockDim;
+extern uint3 gridDim;
 
 /* Runs one thread of a kernel with the kernel's argument structure. */
 typedef void (*tp_host_trampoline_t)(const void *arguments);
@@ -44,11 +41,6 @@ void tp_host_barrier(void);
 
 #ifdef __cplusplus
 }
-
-#define threadIdx (tp_host_index.thread)
-#define blockIdx (tp_host_index.block)
-#define blockDim (tp_host_index.block_dim)
-#define gridDim (tp_host_index.grid_dim)
 
 #undef __shared__
 #define __shared__ static
