@@ -128,6 +128,22 @@ def build_library(target: str, kit: Toolkit, out: Path) -> Path:
     return library
 
 
+def build_program(
+    source: Path, kit: Toolkit, objects: Path, kernels: Path, out: Path, sanitizer: str | None = None
+) -> None:
+    """Builds a C test against the emulated variant's objects, so that it reaches tp__ functions too."""
+    _run(
+        [_compiler("CC", "gcc", "gcc"), *C_FLAGS, *_sanitizer_flags(sanitizer), *include_flags(kit, True),
+         f'-DTP_TEST_KERNELS="{kernels}"', "-c", source, "-o", f"{out}.o"],
+        f"{source.name} does not compile",
+    )  # fmt: skip
+    _run(
+        [_compiler("CXX", "g++", "g++"), *_sanitizer_flags(sanitizer), f"{out}.o", *sorted(objects.glob("*.o")),
+         "-o", out, "-lpthread", "-ldl", "-lm"],
+        f"{source.name} does not link",
+    )  # fmt: skip
+
+
 def build_emulated_images(out: Path) -> None:
     """The emulated device finds kernels by name in its own program: an image only says which family it is."""
     from nvrtc import pack
