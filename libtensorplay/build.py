@@ -195,10 +195,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cuda", default=os.environ.get("TENSORPLAY_BUILD_CUDA", toolkit.DEFAULT_BUILD))
     parser.add_argument("--kernels", choices=("0", "1"), default=os.environ.get("TENSORPLAY_KERNELS", "1"))
-    parser.add_argument("--out", type=Path, required=True)
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--out", type=Path, help="build into this folder, which is emptied first")
+    action.add_argument("--requirements", action="store_true", help="print the wheels that the build needs")
     arguments = parser.parse_args()
+    kernels = arguments.kernels == "1"
     try:
-        build(toolkit.parse_targets(arguments.cuda), arguments.out.resolve(), arguments.kernels == "1")
+        targets = toolkit.parse_targets(arguments.cuda)
+        if arguments.requirements:
+            print("\n".join(toolkit.requirements(targets, kernels)))
+        else:
+            build(targets, arguments.out.resolve(), kernels)
     except BuildError as error:
         print(f"libtensorplay: {error}", file=sys.stderr)
         return 1

@@ -24,10 +24,10 @@ import toolkit  # noqa: E402
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds the objects of the emulated variant and the kernel images; built once, also by several workers."""
     base = tmp_path_factory.getbasetemp()
-    shared = (base if worker_id == "master" else base.parent) / "native"
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "native"
     shared.mkdir(exist_ok=True)
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
