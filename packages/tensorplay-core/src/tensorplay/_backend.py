@@ -65,6 +65,13 @@ class Backend(ABC):
     def synchronize(self, index: int | None) -> None:
         """Waits for all work of a device (None: the current one)."""
 
+    def describe(self) -> dict[str, Any]:
+        """Facts for `tensorplay.doctor`, in the order to show: names to texts, numbers or lists of texts.
+
+        Never raises, starts nothing.
+        """
+        return {}
+
     # -- description of an impl ----------------------------------------------------------------------
 
     @abstractmethod
@@ -92,6 +99,10 @@ class Backend(ABC):
     @abstractmethod
     def storage_id(self, impl: Any) -> int:
         """Equal for two impls exactly when they share a storage."""
+
+    @abstractmethod
+    def storage_nbytes(self, impl: Any) -> int:
+        """Bytes of the storage that the impl is a view of."""
 
     @abstractmethod
     def is_contiguous(self, impl: Any) -> bool: ...

@@ -1,0 +1,51 @@
+"""Which backend is the accelerator, and what a device argument means to it."""
+
+from __future__ import annotations
+
+from tensorplay._backend import Backend
+from tensorplay._device import Device, DeviceLike
+from tensorplay._plugins import accelerator_type, find
+from tensorplay.errors import BackendUnavailableError, DTypeError, InvalidArgumentError
+
+
+def accelerator() -> Backend | None:
+    """The accelerator's backend; None without one."""
+    kind = accelerator_type()
+    return None if kind is None else find(kind)
+
+
+def needed(operation: str) -> Backend:
+    """The accelerator's backend.
+
+    Raises
+    ------
+    BackendUnavailableError
+        A RuntimeError, if there is none.
+    """
+    backend = accelerator()
+    if backend is None:
+        raise BackendUnavailableError(f"{operation}: no accelerator: no distribution that brings one is installed")
+    return backend
+
+
+def index_or_none(operation: str, device: DeviceLike | None) -> int | None:
+    """The index that a device argument names; None where it means the current device.
+
+    An int is the index itself. A text or a device must be of the accelerator's type.
+
+    Raises
+    ------
+    BackendUnavailableError
+        A RuntimeError, if there is no accelerator.
+    InvalidArgumentError
+        A ValueError, for a bad spelling or a device of another type.
+    """
+    if device is None or (isinstance(device, int) and not isinstance(device, bool)):
+        return device
+    if not isinstance(device, (str, Device)):
+        raise DTypeError(f"{operation}: got {device!r}, expected a device, a text such as 'cuda:0', an int or None")
+    parsed = Device(device)
+    kind = needed(operation).type
+    if parsed.type != kind:
+        raise InvalidArgumentError(f"{operation}: got a device of type {parsed.type!r}, expected {kind!r}")
+    return parsed.index
