@@ -4,14 +4,15 @@
  *   1  error
  *   2  device, stream, event
  *   3  alloc/
- *   4  image (with inflate), launch, tensor
- *   5  copy, rng, blas
+ *   4  image (with inflate), launch, descriptor, tensor, view, layout
+ *   5  copy (with fill), rng, blas
  *   6  ops/ (promote and check below the operations)
  *
  * Names: tp_ public, tp__ shared inside, static functions bare. */
 #ifndef TP_INTERNAL_H
 #define TP_INTERNAL_H
 
+#include "../kernels/args_layout.h"
 #include "cuda_api.h"
 #include "types.h"
 
@@ -30,19 +31,35 @@
   } while (0)
 
 /* ---- error.c ---- */
-/* Fills the thread's slot and returns status, so that `return tp__error_set(...)` reads well. */
+/* Fills the thread's slot with the text "operation: formatted" and returns status, so that
+ * `return tp__error_set(...)` reads well. */
 tp_status_t tp__error_set(tp_status_t status, const char *operation, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Clears CUDA's last error, fills the slot with "operation: name: text (in call)"; cudaErrorMemoryAllocation
  * becomes TP_OUT_OF_MEMORY, missing drivers and devices TP_UNAVAILABLE, everything else TP_CUDA. */
 tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const char *call);
+/* For the few functions that return NULL without having failed. */
+void tp__error_clear(void);
 
 /* ---- device.c ---- */
 /* Resolves TP_DEVICE_CURRENT and checks the range: the index (>= 0), or a negative status. */
 int32_t tp__device_resolve(int32_t device, const char *operation);
 /* Makes sure that the device is started and is CUDA's current device of this thread. The fast path is
- * two loads. Every function that calls CUDA for a device calls this first. */
+ * two loads with one visible device, one cudaGetDevice with several (docs/design/errors.md). Every function
+ * that calls CUDA for a device calls this first. */
 tp_status_t tp__device_enter(int32_t device, const char *operation);
+/* The same for release functions, on a device that was started: false on failure, the slot stays. */
+bool tp__device_enter_quietly(int32_t device);
+/* Between these two, CUDA calls of this thread that a capture forbids (allocations, queries) neither break
+ * nor wait for a capture, ours or another library's. */
+static inline enum cudaStreamCaptureMode tp__capture_relax(void) {
+  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  (void)cudaThreadExchangeStreamCaptureMode(&mode); /* fails only where every other call fails too */
+  return mode;
+}
+static inline void tp__capture_restore(enum cudaStreamCaptureMode mode) {
+  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+}
 /* Device-visible address of the device's fault word (struct tp_fault of kernels/fault.h). */
 void *tp__device_fault_word(int32_t device);
 /* After a successful wait: turns a recorded fault into TP_INDEX with its text and clears it. */
@@ -95,6 +112,13 @@ tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream
 /* Blocks for numel elements with `per_block` elements each: enough to fill the device, no more. */
 uint32_t tp__launch_grid(int32_t device, int64_t numel, int64_t per_block);
 
+/* ---- descriptor.c ---- */
+/* Memory for one object, not initialised, from the thread's list of dropped ones; NULL without memory. */
+tp_tensor_t *tp__descriptor_take_tensor(void);
+tp__storage_t *tp__descriptor_take_storage(void);
+void tp__descriptor_give_tensor(tp_tensor_t *tensor);
+void tp__descriptor_give_storage(tp__storage_t *storage);
+
 /* ---- tensor.c ---- */
 size_t tp__dtype_size(int32_t dtype);
 const char *tp__dtype_name(int32_t dtype);
@@ -108,6 +132,16 @@ tp_tensor_t *tp__tensor_view(const tp_tensor_t *base, int32_t ndim, const int64_
 tp_tensor_t *tp__tensor_retain(const tp_tensor_t *tensor);
 /* True when writing to a could change what is read from b in another place than b's own element. */
 bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b);
+/* True when two elements may lie at one address, as in an expanded tensor. */
+bool tp__tensor_overlaps_itself(const tp_tensor_t *tensor);
+
+/* ---- layout.c ---- */
+/* The layout of an operation over `ndim` dimensions: sizes of 1 dropped, dimensions ordered by the first
+ * operand's strides, runs merged. tensors[i] is broadcast to the shape; NULL takes no part (strides 0). */
+void tp__layout_make(tp_layout_t *layout, int32_t ndim, const int64_t *shape, int32_t n,
+                     const tp_tensor_t *const *tensors);
+/* 1 when the operand is one run of elements, 0 when it is the same element everywhere, else -1. */
+int32_t tp__layout_step(const tp_layout_t *layout, int32_t operand);
 
 /* ---- copy.c ---- */
 /* dst := cast(src), same device, src broadcast; no overlap check. */

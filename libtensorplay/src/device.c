@@ -1,0 +1,255 @@
+/* Devices: which exist, which one is current for a thread, and what the library keeps for each one that it
+ * has started (its fault word and properties). Starting happens at the first use of a device, once, and
+ * is never undone: at process exit nothing of CUDA is called, for the driver may be gone by then. */
+#include <pthread.h>
+#include <string.h>
+
+#include "../kernels/fault.h"
+#include "internal.h"
+
+enum { PEER_UNKNOWN = 0, PEER_YES = 1, PEER_NO = 2 };
+
+typedef struct device {
+  pthread_mutex_t lock;              /* guards starting, describing and the clearing of a fault */
+  _Atomic bool described;            /* properties are filled */
+  _Atomic bool started;              /* the fault word exists */
+  tp_device_properties_t properties;
+  tp_fault_t *fault;                 /* host address of the fault word */
+  void *fault_on_device;             /* the same word as kernels see it */
+  _Atomic int8_t peers[TP_MAX_DEVICES];
+} device_t;
+
+static device_t devices[TP_MAX_DEVICES] = {
+    [0 ... TP_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER},
+};
+
+/* 0 until a device was seen. The driver fixes the number when it is initialised. */
+static _Atomic int32_t device_count;
+
+static _Thread_local int32_t current_device;
+
+/* The device that this thread last made CUDA's current one through us, -1 before. */
+static _Thread_local int32_t entered_device = -1;
+
+/* ---- which devices there are ---- */
+
+/* *out_count is 0 where there is no usable driver or no device. */
+static tp_status_t count_devices(int32_t *out_count, const char *operation) {
+  *out_count = atomic_load_explicit(&device_count, memory_order_acquire);
+  if (*out_count > 0) return TP_OK;
+  int count = 0;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  if (error) {
+    tp_status_t status = tp__error_set_cuda(error, operation, "cudaGetDeviceCount");
+    return status == TP_UNAVAILABLE ? TP_OK : status;
+  }
+  *out_count = count < TP_MAX_DEVICES ? count : TP_MAX_DEVICES;
+  atomic_store_explicit(&device_count, *out_count, memory_order_release);
+  return TP_OK;
+}
+
+int32_t tp_device_count(void) {
+  int32_t count = 0;
+  TP_TRY(count_devices(&count, "device_count"));
+  return count;
+}
+
+int32_t tp__device_resolve(int32_t device, const char *operation) {
+  if (device == TP_DEVICE_CURRENT) device = current_device;
+  int32_t count = atomic_load_explicit(&device_count, memory_order_relaxed);
+  if (device >= 0 && device < count) return device;
+  TP_TRY(count_devices(&count, operation));
+  if (device >= 0 && device < count) return device;
+  if (count == 0) {
+    return tp__error_set(TP_UNAVAILABLE, operation,
+                         "no CUDA device is visible: there is no usable driver, no device, or "
+                         "CUDA_VISIBLE_DEVICES hides them all");
+  }
+  return tp__error_set(TP_DEVICE, operation, "device %d asked for, %d visible", device, count);
+}
+
+int32_t tp_device_current(void) { return current_device; }
+
+tp_status_t tp_device_set(int32_t device) {
+  device = tp__device_resolve(device, "device_set");
+  if (device < 0) return device;
+  current_device = device;
+  return TP_OK;
+}
+
+/* ---- starting and entering ---- */
+
+static tp_status_t describe(int32_t device, const char *operation) {
+  device_t *self = &devices[device];
+  if (atomic_load_explicit(&self->described, memory_order_acquire)) return TP_OK;
+  struct cudaDeviceProp cuda;
+  TP_TRY_CUDA(cudaGetDeviceProperties(&cuda, device), operation);
+  pthread_mutex_lock(&self->lock);
+  if (!atomic_load_explicit(&self->described, memory_order_relaxed)) {
+    tp_device_properties_t *properties = &self->properties;
+    memcpy(properties->name, cuda.name, sizeof properties->name);
+    properties->name[sizeof properties->name - 1] = '\0';
+    properties->total_memory = cuda.totalGlobalMem;
+    properties->major = cuda.major;
+    properties->minor = cuda.minor;
+    properties->multi_processor_count = cuda.multiProcessorCount;
+    properties->max_threads_per_block = cuda.maxThreadsPerBlock;
+    properties->warp_size = cuda.warpSize;
+    atomic_store_explicit(&self->described, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&self->lock);
+  return TP_OK;
+}
+
+/* Under the device's lock, the device being CUDA's current one. */
+static tp_status_t make_fault_word(device_t *self, const char *operation) {
+  void *word = NULL;
+  unsigned int flags = cudaHostAllocMapped | cudaHostAllocPortable;
+  TP_TRY_CUDA(cudaHostAlloc(&word, sizeof(tp_fault_t), flags), operation);
+  memset(word, 0, sizeof(tp_fault_t));
+  cudaError_t error = cudaHostGetDevicePointer(&self->fault_on_device, word, 0);
+  if (error) {
+    (void)cudaFreeHost(word);
+    return tp__error_set_cuda(error, operation, "cudaHostGetDevicePointer");
+  }
+  self->fault = word;
+  return TP_OK;
+}
+
+static tp_status_t start(int32_t device, const char *operation) {
+  TP_TRY(describe(device, operation));
+  device_t *self = &devices[device];
+  tp_status_t status = TP_OK;
+  pthread_mutex_lock(&self->lock);
+  if (!atomic_load_explicit(&self->started, memory_order_relaxed)) {
+    enum cudaStreamCaptureMode mode = tp__capture_relax();
+    status = make_fault_word(self, operation);
+    tp__capture_restore(mode);
+    if (!status) atomic_store_explicit(&self->started, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&self->lock);
+  return status;
+}
+
+/* True when CUDA's current device of this thread is known to be `device`. Another library in the process
+ * may call cudaSetDevice at any time; with one visible device that changes nothing, with several only
+ * CUDA itself can tell. */
+static bool is_entered(int32_t device) {
+  if (entered_device != device) return false;
+  if (atomic_load_explicit(&device_count, memory_order_relaxed) == 1) return true;
+  int actual = -1;
+  return cudaGetDevice(&actual) == cudaSuccess && actual == device;
+}
+
+tp_status_t tp__device_enter(int32_t device, const char *operation) {
+  if (is_entered(device)) return TP_OK;
+  TP_TRY_CUDA(cudaSetDevice(device), operation);
+  if (!tp_device_is_started(device)) TP_TRY(start(device, operation));
+  entered_device = device;
+  return TP_OK;
+}
+
+bool tp__device_enter_quietly(int32_t device) {
+  if (is_entered(device)) return true;
+  if (!atomic_load_explicit(&devices[device].started, memory_order_acquire)) return false;
+  if (cudaSetDevice(device) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  entered_device = device;
+  return true;
+}
+
+int32_t tp_device_is_started(int32_t device) {
+  if (device == TP_DEVICE_CURRENT) device = current_device;
+  if (device < 0 || device >= TP_MAX_DEVICES) return 0;
+  return atomic_load_explicit(&devices[device].started, memory_order_acquire);
+}
+
+/* ---- asking and waiting ---- */
+
+const tp_device_properties_t *tp__device_properties(int32_t device) { return &devices[device].properties; }
+
+tp_status_t tp_device_get_properties(int32_t device, tp_device_properties_t *out) {
+  const char *operation = "device_get_properties";
+  if (!out) return tp__error_set(TP_INVALID_ARGUMENT, operation, "got NULL for the result");
+  device = tp__device_resolve(device, operation);
+  if (device < 0) return device;
+  TP_TRY(describe(device, operation));
+  *out = devices[device].properties;
+  return TP_OK;
+}
+
+tp_status_t tp_device_synchronize(int32_t device) {
+  const char *operation = "device_synchronize";
+  device = tp__device_resolve(device, operation);
+  if (device < 0) return device;
+  if (!tp_device_is_started(device)) return TP_OK;
+  TP_TRY(tp__device_enter(device, operation));
+  TP_TRY_CUDA(cudaDeviceSynchronize(), operation);
+  return tp__device_check_fault(device);
+}
+
+void *tp__device_fault_word(int32_t device) { return devices[device].fault_on_device; }
+
+tp_status_t tp__device_check_fault(int32_t device) {
+  device_t *self = &devices[device];
+  if (__atomic_load_n(&self->fault->code, __ATOMIC_ACQUIRE) == TP_FAULT_NONE) return TP_OK;
+  pthread_mutex_lock(&self->lock);
+  tp_fault_t fault = *self->fault;
+  __atomic_store_n(&self->fault->code, TP_FAULT_NONE, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&self->lock);
+  switch (fault.code == TP_FAULT_INDEX ? fault.operation : -1) {
+    case TP_FAULT_OP_EMBEDDING:
+      return tp__error_set(TP_INDEX, "embedding", "index %lld is out of range for %lld rows on cuda:%d",
+                           fault.value, fault.limit, device);
+    case TP_FAULT_OP_INDEX_SELECT:
+      return tp__error_set(TP_INDEX, "index_select",
+                           "index %lld is out of range for a dimension of size %lld on cuda:%d", fault.value,
+                           fault.limit, device);
+    default: /* Another thread has reported it in the meantime. */
+      return TP_OK;
+  }
+}
+
+/* ---- peers ---- */
+
+/* Leaves CUDA's current device at `from`. */
+static tp_status_t ask_peer(int32_t from, int32_t to, int *out_can) {
+  const char *operation = "device_enable_peer";
+  TP_TRY(tp__device_enter(to, operation));
+  TP_TRY(tp__device_enter(from, operation));
+  TP_TRY_CUDA(cudaDeviceCanAccessPeer(out_can, from, to), operation);
+  if (!*out_can) return TP_OK;
+  cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
+  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    (void)cudaGetLastError();
+    return TP_OK;
+  }
+  if (error == cudaErrorTooManyPeers) {
+    (void)cudaGetLastError();
+    *out_can = 0;
+    return TP_OK;
+  }
+  TP_TRY_CUDA(error, operation);
+  return TP_OK;
+}
+
+tp_status_t tp__device_enable_peer(int32_t from, int32_t to, bool *out_can) {
+  _Atomic int8_t *known = &devices[from].peers[to];
+  int8_t state = atomic_load_explicit(known, memory_order_acquire);
+  if (state == PEER_UNKNOWN) {
+    /* Two threads may both ask: the answer is the same, and enabling twice is not an error. */
+    int32_t before = entered_device;
+    enum cudaStreamCaptureMode mode = tp__capture_relax();
+    int can = 0;
+    tp_status_t status = ask_peer(from, to, &can);
+    tp__capture_restore(mode);
+    TP_TRY(status);
+    if (before >= 0) TP_TRY(tp__device_enter(before, "device_enable_peer"));
+    state = can ? PEER_YES : PEER_NO;
+    atomic_store_explicit(known, state, memory_order_release);
+  }
+  *out_can = state == PEER_YES;
+  return TP_OK;
+}

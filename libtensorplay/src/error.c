@@ -1,0 +1,83 @@
+/* The error slot of each thread: what failed last, as status, text and, for CUDA's errors, its number and
+ * name. The texts live in the slot, so they stay valid until the thread's next failure; release functions
+ * never come here (docs/design/errors.md). */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+typedef struct slot {
+  tp_status_t status;
+  int32_t cuda_code;
+  char operation[64];
+  char cuda_name[64];
+  char text[1536];
+} slot_t;
+
+static _Thread_local slot_t slot;
+
+tp_status_t tp_error_status(void) { return slot.status; }
+
+const char *tp_error_text(void) { return slot.text; }
+
+const char *tp_error_operation(void) { return slot.operation; }
+
+int32_t tp_error_cuda_code(void) { return slot.cuda_code; }
+
+const char *tp_error_cuda_name(void) { return slot.cuda_name; }
+
+static void fill(tp_status_t status, const char *operation, cudaError_t error) {
+  slot.status = status;
+  snprintf(slot.operation, sizeof slot.operation, "%s", operation);
+  slot.cuda_code = (int32_t)error;
+  snprintf(slot.cuda_name, sizeof slot.cuda_name, "%s", error ? cudaGetErrorName(error) : "");
+}
+
+tp_status_t tp__error_set(tp_status_t status, const char *operation, const char *format, ...) {
+  /* Written apart first: an argument may be the slot's own text. */
+  char text[sizeof slot.text];
+  int prefix = snprintf(text, sizeof slot.operation, "%s", operation);
+  prefix = prefix < (int)sizeof slot.operation ? prefix : (int)sizeof slot.operation - 1;
+  prefix += snprintf(text + prefix, sizeof text - (size_t)prefix, ": ");
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text + prefix, sizeof text - (size_t)prefix, format, arguments);
+  va_end(arguments);
+  fill(status, operation, status == TP_OUT_OF_MEMORY ? cudaErrorMemoryAllocation : cudaSuccess);
+  memcpy(slot.text, text, sizeof text);
+  return status;
+}
+
+static tp_status_t status_of(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return TP_OUT_OF_MEMORY;
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemNotReady:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorCompatNotSupportedOnDevice:
+    case cudaErrorNoKernelImageForDevice:
+      return TP_UNAVAILABLE;
+    default:
+      return TP_CUDA;
+  }
+}
+
+tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const char *call) {
+  (void)cudaGetLastError(); /* else a later call of anybody in this thread would report it again */
+  tp_status_t status = status_of(error);
+  fill(status, operation, status == TP_UNAVAILABLE ? cudaSuccess : error);
+  /* Of `call`, which may be the text of a whole expression, the function's name is enough. */
+  snprintf(slot.text, sizeof slot.text, "%s: %s: %s (in %.*s)", slot.operation, cudaGetErrorName(error),
+           cudaGetErrorString(error), (int)strcspn(call, "("), call);
+  return status;
+}
+
+void tp__error_clear(void) {
+  slot.status = TP_OK;
+  slot.cuda_code = 0;
+  slot.operation[0] = slot.cuda_name[0] = slot.text[0] = '\0';
+}

@@ -1,0 +1,201 @@
+/* Events. CUDA's events are never destroyed: each device keeps a stack of free ones for each combination of
+ * flags, from which users' events and the library's own are taken and to which they return. So neither a
+ * release nor a free of memory calls CUDA, and a new event costs a pop. A pooled event is always recorded
+ * before it is asked or waited for, so what it was recorded for last does not matter. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+enum { FLAVOURS = (TP_EVENT_TIMING | TP_EVENT_BLOCKING) + 1 };
+
+typedef struct event_pool {
+  pthread_mutex_t lock;
+  cudaEvent_t *idle;   /* a stack; its room is at least the number of events ever made */
+  int32_t idle_count;
+  int32_t made;
+  int32_t room;
+} event_pool_t;
+
+static event_pool_t pools[TP_MAX_DEVICES][FLAVOURS] = {
+    [0 ... TP_MAX_DEVICES - 1] = {[0 ... FLAVOURS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}},
+};
+
+struct tp_event {
+  int32_t flags;
+  int32_t device;            /* valid once cuda is set */
+  _Atomic(cudaEvent_t) cuda; /* NULL before the first record */
+};
+
+/* Guards first records, which are rare. */
+static pthread_mutex_t first_record_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the pool ---- */
+
+/* Under the lock: room for one more event, made and pushed. */
+static tp_status_t make_event(event_pool_t *pool, int32_t device, int32_t flags) {
+  const char *operation = "event_create";
+  if (pool->made == pool->room) {
+    int32_t room = pool->room ? 2 * pool->room : 64;
+    cudaEvent_t *idle = realloc(pool->idle, (size_t)room * sizeof *idle);
+    if (!idle) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to list %d events", room);
+    pool->idle = idle;
+    pool->room = room;
+  }
+  TP_TRY(tp__device_enter(device, operation));
+  unsigned int cuda_flags = (flags & TP_EVENT_TIMING ? cudaEventDefault : cudaEventDisableTiming) |
+                            (flags & TP_EVENT_BLOCKING ? cudaEventBlockingSync : cudaEventDefault);
+  cudaEvent_t event;
+  TP_TRY_CUDA(cudaEventCreateWithFlags(&event, cuda_flags), operation);
+  pool->made++;
+  pool->idle[pool->idle_count++] = event;
+  return TP_OK;
+}
+
+static tp_status_t take(int32_t device, int32_t flags, cudaEvent_t *out) {
+  event_pool_t *pool = &pools[device][flags];
+  tp_status_t status = TP_OK;
+  pthread_mutex_lock(&pool->lock);
+  if (pool->idle_count == 0) status = make_event(pool, device, flags);
+  if (!status) *out = pool->idle[--pool->idle_count];
+  pthread_mutex_unlock(&pool->lock);
+  return status;
+}
+
+static void give(int32_t device, int32_t flags, cudaEvent_t event) {
+  event_pool_t *pool = &pools[device][flags];
+  pthread_mutex_lock(&pool->lock);
+  pool->idle[pool->idle_count++] = event;
+  pthread_mutex_unlock(&pool->lock);
+}
+
+tp_status_t tp__event_pool_take(int32_t device, cudaEvent_t *out) { return take(device, 0, out); }
+
+void tp__event_pool_give(int32_t device, cudaEvent_t event) { give(device, 0, event); }
+
+/* ---- users' events ---- */
+
+tp_event_t *tp_event_create(int32_t flags) {
+  if (flags < 0 || flags >= FLAVOURS) {
+    tp__error_set(TP_INVALID_ARGUMENT, "event_create", "got flags %d, expected a sum of TP_EVENT_*", flags);
+    return NULL;
+  }
+  tp_event_t *event = malloc(sizeof *event);
+  if (!event) {
+    tp__error_set(TP_HOST_MEMORY, "event_create", "no host memory for an event");
+    return NULL;
+  }
+  event->flags = flags;
+  event->device = -1;
+  atomic_init(&event->cuda, NULL);
+  return event;
+}
+
+void tp_event_release(tp_event_t *event) {
+  if (!event) return;
+  cudaEvent_t cuda = atomic_load_explicit(&event->cuda, memory_order_acquire);
+  if (cuda) give(event->device, event->flags, cuda);
+  free(event);
+}
+
+static cudaEvent_t cuda_of(const tp_event_t *event) {
+  return atomic_load_explicit(&event->cuda, memory_order_acquire);
+}
+
+int32_t tp_event_device(const tp_event_t *event) { return cuda_of(event) ? event->device : -1; }
+
+uintptr_t tp_event_handle(const tp_event_t *event) { return (uintptr_t)cuda_of(event); }
+
+/* Gives the event CUDA's event, of the stream's device, unless another thread was first. */
+static tp_status_t bind(tp_event_t *event, int32_t device) {
+  tp_status_t status = TP_OK;
+  pthread_mutex_lock(&first_record_lock);
+  if (!cuda_of(event)) {
+    cudaEvent_t cuda;
+    status = take(device, event->flags, &cuda);
+    if (!status) {
+      event->device = device;
+      atomic_store_explicit(&event->cuda, cuda, memory_order_release);
+    }
+  }
+  pthread_mutex_unlock(&first_record_lock);
+  return status;
+}
+
+tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream) {
+  int32_t device = tp_stream_device(stream);
+  if (!cuda_of(event)) TP_TRY(bind(event, device));
+  if (event->device != device) {
+    return tp__error_set(TP_DEVICE, "event_record",
+                         "the event belongs to cuda:%d, where it was first recorded; got a stream of cuda:%d",
+                         event->device, device);
+  }
+  TP_TRY(tp__device_enter(device, "event_record"));
+  TP_TRY_CUDA(cudaEventRecord(cuda_of(event), tp__stream_cuda(stream)), "event_record");
+  return TP_OK;
+}
+
+int32_t tp_event_query(tp_event_t *event) {
+  cudaEvent_t cuda = cuda_of(event);
+  if (!cuda) return 1;
+  /* In a thread without a device CUDA would start its device 0 for the question. */
+  TP_TRY(tp__device_enter(event->device, "event_query"));
+  cudaError_t error = cudaEventQuery(cuda);
+  if (error == cudaErrorNotReady) {
+    (void)cudaGetLastError(); /* an answer, but CUDA keeps it as an error */
+    return 0;
+  }
+  return error ? tp__error_set_cuda(error, "event_query", "cudaEventQuery") : 1;
+}
+
+tp_status_t tp_event_synchronize(tp_event_t *event) {
+  cudaEvent_t cuda = cuda_of(event);
+  if (!cuda) return TP_OK;
+  TP_TRY(tp__device_enter(event->device, "event_synchronize"));
+  TP_TRY_CUDA(cudaEventSynchronize(cuda), "event_synchronize");
+  return tp__device_check_fault(event->device);
+}
+
+/* ---- time between events ---- */
+
+static tp_status_t check_timed(const tp_event_t *event, const char *which) {
+  const char *operation = "event_elapsed_time";
+  if (!(event->flags & TP_EVENT_TIMING)) {
+    return tp__error_set(TP_STATE, operation,
+                         "the %s event was made without timing; make it with timing enabled", which);
+  }
+  if (!cuda_of(event)) {
+    return tp__error_set(TP_STATE, operation, "the %s event was never recorded; record it first", which);
+  }
+  return TP_OK;
+}
+
+static tp_status_t check_complete(tp_event_t *event, const char *which) {
+  int32_t complete = tp_event_query(event);
+  if (complete < 0) return complete;
+  if (complete) return TP_OK;
+  return tp__error_set(TP_STATE, "event_elapsed_time",
+                       "the work before the %s event is not done; synchronize with the event first", which);
+}
+
+tp_status_t tp_event_elapsed_time_ms(tp_event_t *start, tp_event_t *end, double *out_ms) {
+  const char *operation = "event_elapsed_time";
+  TP_TRY(check_timed(start, "start"));
+  TP_TRY(check_timed(end, "end"));
+  if (start->device != end->device) {
+    return tp__error_set(TP_STATE, operation,
+                         "the start event was recorded on cuda:%d, the end event on cuda:%d; record both on one device",
+                         start->device, end->device);
+  }
+  TP_TRY(check_complete(start, "start"));
+  TP_TRY(check_complete(end, "end"));
+  float milliseconds = 0;
+  cudaError_t error = cudaEventElapsedTime(&milliseconds, cuda_of(start), cuda_of(end));
+  if (error == cudaErrorNotReady) { /* another thread has recorded one of them again */
+    (void)cudaGetLastError();
+    return tp__error_set(TP_STATE, operation, "one of the events was recorded again during the call");
+  }
+  TP_TRY_CUDA(error, operation);
+  *out_ms = milliseconds;
+  return TP_OK;
+}

@@ -1,0 +1,194 @@
+/* Streams: one interned object per CUDA stream, kept for the life of the process, and the current stream of
+ * each thread on each device. CUDA's streams are made 32 at a time, at the first use of a priority, and
+ * handed out in turn: a program that makes streams without end then uses a bounded number of them, and the
+ * allocator's memory per stream stays bounded as well. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+enum {
+  STREAMS_PER_PRIORITY = 32,
+  MAX_PRIORITIES = 16, /* devices have at most 8; further levels share the most urgent one that is kept */
+};
+
+struct tp_stream {
+  int32_t device;
+  int32_t priority;
+  int32_t id;
+  cudaStream_t cuda;
+};
+
+typedef struct stream_pool {
+  _Atomic uint32_t next;
+  tp_stream_t streams[STREAMS_PER_PRIORITY];
+} stream_pool_t;
+
+typedef struct device_streams {
+  pthread_mutex_t lock;    /* guards all that follows; a pool's `next` is free of it */
+  bool has_range;
+  int least, greatest;     /* priorities; the greatest is the smaller number */
+  stream_pool_t *pools[MAX_PRIORITIES];
+} device_streams_t;
+
+static device_streams_t all_streams[TP_MAX_DEVICES] = {
+    [0 ... TP_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER},
+};
+
+static tp_stream_t default_streams[TP_MAX_DEVICES];
+static pthread_once_t default_streams_once = PTHREAD_ONCE_INIT;
+
+/* NULL stands for the default stream. */
+static _Thread_local tp_stream_t *current_streams[TP_MAX_DEVICES];
+
+/* ---- the default and the current stream ---- */
+
+static void number_default_streams(void) {
+  for (int32_t device = 0; device < TP_MAX_DEVICES; device++) default_streams[device].device = device;
+}
+
+static tp_stream_t *default_stream(int32_t device) {
+  pthread_once(&default_streams_once, number_default_streams);
+  return &default_streams[device];
+}
+
+tp_stream_t *tp_stream_default(int32_t device) {
+  device = tp__device_resolve(device, "stream_default");
+  return device < 0 ? NULL : default_stream(device);
+}
+
+tp_stream_t *tp__stream_current(int32_t device) {
+  tp_stream_t *stream = current_streams[device];
+  if (!stream) current_streams[device] = stream = default_stream(device);
+  return stream;
+}
+
+tp_stream_t *tp_stream_current(int32_t device) {
+  device = tp__device_resolve(device, "stream_current");
+  return device < 0 ? NULL : tp__stream_current(device);
+}
+
+tp_status_t tp_stream_set_current(tp_stream_t *stream) {
+  if (!stream) return tp__error_set(TP_INVALID_ARGUMENT, "stream_set_current", "got NULL, expected a stream");
+  current_streams[stream->device] = stream;
+  return TP_OK;
+}
+
+/* ---- the pool ---- */
+
+/* Under the lock, the device being entered. */
+static tp_status_t make_pool(int32_t device, int32_t level, int32_t priority, stream_pool_t **out) {
+  const char *operation = "stream_from_pool";
+  stream_pool_t *pool = calloc(1, sizeof *pool);
+  if (!pool) {
+    return tp__error_set(TP_HOST_MEMORY, operation, "no host memory for %d streams", STREAMS_PER_PRIORITY);
+  }
+  for (int32_t i = 0; i < STREAMS_PER_PRIORITY; i++) {
+    tp_stream_t *stream = &pool->streams[i];
+    cudaError_t error = cudaStreamCreateWithPriority(&stream->cuda, cudaStreamNonBlocking, priority);
+    if (error) {
+      while (i-- > 0) (void)cudaStreamDestroy(pool->streams[i].cuda);
+      free(pool);
+      return tp__error_set_cuda(error, operation, "cudaStreamCreateWithPriority");
+    }
+    stream->device = device;
+    stream->priority = priority;
+    stream->id = 1 + level * STREAMS_PER_PRIORITY + i;
+  }
+  *out = pool;
+  return TP_OK;
+}
+
+/* The pool of a priority, made at first use; the priority is clamped. */
+static tp_status_t find_pool(int32_t device, int32_t priority, stream_pool_t **out) {
+  device_streams_t *self = &all_streams[device];
+  tp_status_t status = TP_OK;
+  pthread_mutex_lock(&self->lock);
+  if (!self->has_range) {
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&self->least, &self->greatest);
+    if (error) status = tp__error_set_cuda(error, "stream_from_pool", "cudaDeviceGetStreamPriorityRange");
+    if (self->least - self->greatest >= MAX_PRIORITIES) self->greatest = self->least - MAX_PRIORITIES + 1;
+    self->has_range = !error;
+  }
+  if (!status) {
+    priority = priority > self->least ? self->least : priority < self->greatest ? self->greatest : priority;
+    int32_t level = self->least - priority;
+    if (!self->pools[level]) {
+      enum cudaStreamCaptureMode mode = tp__capture_relax();
+      status = make_pool(device, level, priority, out);
+      tp__capture_restore(mode);
+      if (!status) self->pools[level] = *out;
+    }
+    *out = self->pools[level];
+  }
+  pthread_mutex_unlock(&self->lock);
+  return status;
+}
+
+tp_stream_t *tp_stream_from_pool(int32_t device, int32_t priority) {
+  device = tp__device_resolve(device, "stream_from_pool");
+  if (device < 0) return NULL;
+  if (tp__device_enter(device, "stream_from_pool")) return NULL;
+  stream_pool_t *pool = NULL;
+  if (find_pool(device, priority, &pool)) return NULL;
+  uint32_t turn = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+  return &pool->streams[turn % STREAMS_PER_PRIORITY];
+}
+
+/* ---- description ---- */
+
+int32_t tp_stream_device(const tp_stream_t *stream) { return stream->device; }
+
+int32_t tp_stream_priority(const tp_stream_t *stream) { return stream->priority; }
+
+uintptr_t tp_stream_handle(const tp_stream_t *stream) { return (uintptr_t)stream->cuda; }
+
+cudaStream_t tp__stream_cuda(const tp_stream_t *stream) { return stream->cuda; }
+
+int32_t tp__stream_id(const tp_stream_t *stream) { return stream->id; }
+
+/* ---- waiting ---- */
+
+int32_t tp_stream_query(tp_stream_t *stream) {
+  if (!tp_device_is_started(stream->device)) return 1;
+  TP_TRY(tp__device_enter(stream->device, "stream_query"));
+  cudaError_t error = cudaStreamQuery(stream->cuda);
+  if (error == cudaErrorNotReady) {
+    (void)cudaGetLastError(); /* an answer, but CUDA keeps it as an error */
+    return 0;
+  }
+  return error ? tp__error_set_cuda(error, "stream_query", "cudaStreamQuery") : 1;
+}
+
+tp_status_t tp_stream_synchronize(tp_stream_t *stream) {
+  if (!tp_device_is_started(stream->device)) return TP_OK;
+  TP_TRY(tp__device_enter(stream->device, "stream_synchronize"));
+  TP_TRY_CUDA(cudaStreamSynchronize(stream->cuda), "stream_synchronize");
+  return tp__device_check_fault(stream->device);
+}
+
+tp_status_t tp_stream_wait_event(tp_stream_t *stream, tp_event_t *event) {
+  cudaEvent_t cuda = (cudaEvent_t)tp_event_handle(event);
+  if (!cuda) return TP_OK;
+  TP_TRY(tp__device_enter(stream->device, "stream_wait_event"));
+  TP_TRY_CUDA(cudaStreamWaitEvent(stream->cuda, cuda, 0), "stream_wait_event");
+  return TP_OK;
+}
+
+static tp_status_t wait_behind(tp_stream_t *stream, tp_stream_t *other, cudaEvent_t event) {
+  TP_TRY_CUDA(cudaEventRecord(event, other->cuda), "stream_wait_stream");
+  TP_TRY(tp__device_enter(stream->device, "stream_wait_stream"));
+  TP_TRY_CUDA(cudaStreamWaitEvent(stream->cuda, event, 0), "stream_wait_stream");
+  return TP_OK;
+}
+
+tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other) {
+  if (stream == other || !tp_device_is_started(other->device)) return TP_OK;
+  TP_TRY(tp__device_enter(other->device, "stream_wait_stream"));
+  cudaEvent_t event;
+  TP_TRY(tp__event_pool_take(other->device, &event));
+  tp_status_t status = wait_behind(stream, other, event);
+  /* CUDA has noted the wait: recording the event again for something else does not change it. */
+  tp__event_pool_give(other->device, event);
+  return status;
+}
