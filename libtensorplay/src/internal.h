@@ -4,9 +4,9 @@
  *   1  error
  *   2  device, stream, event
  *   3  alloc/
- *   4  image (with inflate), launch, descriptor, tensor, view, layout
+ *   4  image (with inflate), launch, descriptor, tensor, check, view, layout
  *   5  copy (with fill), rng, blas
- *   6  ops/ (promote and check below the operations)
+ *   6  ops/ (promote below the operations)
  *
  * Names: tp_ public, tp__ shared inside, static functions bare. */
 #ifndef TP_INTERNAL_H
@@ -122,6 +122,8 @@ void tp__descriptor_give_storage(tp__storage_t *storage);
 /* ---- tensor.c ---- */
 size_t tp__dtype_size(int32_t dtype);
 const char *tp__dtype_name(int32_t dtype);
+enum { TP_CATEGORY_BOOL, TP_CATEGORY_INT, TP_CATEGORY_FLOAT };
+int32_t tp__dtype_category(int32_t dtype);
 bool tp__dtype_is_floating(int32_t dtype);
 /* Fresh contiguous tensor on the device's current stream; arguments checked by the caller. */
 tp_tensor_t *tp__tensor_new(int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
@@ -134,6 +136,22 @@ tp_tensor_t *tp__tensor_retain(const tp_tensor_t *tensor);
 bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b);
 /* True when two elements may lie at one address, as in an expanded tensor. */
 bool tp__tensor_overlaps_itself(const tp_tensor_t *tensor);
+
+/* ---- check.c: what views, copies and operations share ---- */
+/* Broadcast shape of two shapes. Status SHAPE. */
+tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t b_ndim, const int64_t *b_shape,
+                                int32_t *out_ndim, int64_t *out_shape, const char *operation);
+/* Wraps a negative dimension; -1 on failure with INDEX in the slot. A 0-d tensor has the dimensions -1 and 0. */
+int32_t tp__check_dim(int32_t dim, int32_t ndim, const char *operation);
+/* Makes the result, or checks the given out (shape, device, castable dtype) and retains it. */
+tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
+                           const char *operation);
+
+/* ---- view.c ---- */
+/* The view of that shape, or NULL in *out_view where none exists; out_shape is the shape with a size of -1
+ * deduced. Status: as tp_tensor_view, without STATE. */
+tp_status_t tp__view_of_shape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape, int64_t *out_shape,
+                              tp_tensor_t **out_view, const char *operation);
 
 /* ---- layout.c ---- */
 /* The layout of an operation over `ndim` dimensions: sizes of 1 dropped, dimensions ordered by the first
@@ -164,15 +182,5 @@ tp_status_t tp__blas_gemm(const tp__gemm_t *gemm, tp_stream_t *stream, bool *out
 
 /* ---- ops/promote.c ---- */
 int32_t tp__promote(int32_t a_dtype, bool a_weak, int32_t b_dtype, bool b_weak);
-
-/* ---- ops/check.c: what the operations share ---- */
-/* Broadcast shape of two shapes. Status SHAPE. */
-tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t b_ndim, const int64_t *b_shape,
-                                int32_t *out_ndim, int64_t *out_shape, const char *operation);
-/* Wraps a negative dimension; -1 on failure with INDEX in the slot. A 0-d tensor has the dimensions -1 and 0. */
-int32_t tp__check_dim(int32_t dim, int32_t ndim, const char *operation);
-/* Makes the result, or checks the given out (shape, device, castable dtype) and retains it. */
-tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
-                           const char *operation);
 
 #endif

@@ -1,0 +1,27 @@
+/* Where the elements of up to four operands lie: what kernels for strided operands get. Made by
+ * src/layout.c. */
+#ifndef TP_ARGS_LAYOUT_H
+#define TP_ARGS_LAYOUT_H
+
+#include "args.h"
+
+#define TP_LAYOUT_OPERANDS 4
+
+/* Division of a number below 2^31 by `size` as a product: q = (n + ((n * multiplier) >> 32)) >> shift. */
+typedef struct tp_divisor {
+  unsigned size;
+  unsigned multiplier;
+  unsigned shift;
+} tp_divisor_t;
+
+/* Dimension 0 is the innermost. Strides count elements; operand 0 is the one that is written. */
+typedef struct tp_layout {
+  long long numel;
+  long long sizes[TP_ARGS_NDIM];
+  long long strides[TP_LAYOUT_OPERANDS][TP_ARGS_NDIM];
+  tp_divisor_t divisors[TP_ARGS_NDIM]; /* set when narrow */
+  int ndim;
+  int narrow; /* every index fits in 31 bits */
+} tp_layout_t;
+
+#endif

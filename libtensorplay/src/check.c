@@ -1,0 +1,54 @@
+/* Checks that views, copies and operations share. They refuse; the words for people who use Python are
+ * chosen there (docs/design/layout.md), so these texts are short. */
+#include "internal.h"
+
+int32_t tp__check_dim(int32_t dim, int32_t ndim, const char *operation) {
+  int32_t range = ndim ? ndim : 1;
+  if (dim >= -range && dim < range) return dim < 0 ? dim + range : dim;
+  tp__error_set(TP_INDEX, operation, "got dimension %d, expected %d to %d", (int)dim, (int)-range,
+                (int)range - 1);
+  return -1;
+}
+
+tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t b_ndim,
+                                const int64_t *b_shape, int32_t *out_ndim, int64_t *out_shape,
+                                const char *operation) {
+  int32_t ndim = a_ndim > b_ndim ? a_ndim : b_ndim;
+  for (int32_t d = ndim - 1, a = a_ndim - 1, b = b_ndim - 1; d >= 0; --d, --a, --b) {
+    int64_t a_size = a >= 0 ? a_shape[a] : 1;
+    int64_t b_size = b >= 0 ? b_shape[b] : 1;
+    if (a_size != b_size && a_size != 1 && b_size != 1)
+      return tp__error_set(TP_SHAPE, operation,
+                           "got sizes %lld and %lld in dimension %d, expected equal ones or 1",
+                           (long long)a_size, (long long)b_size, (int)d);
+    out_shape[d] = a_size == 1 ? b_size : a_size;
+  }
+  *out_ndim = ndim;
+  return TP_OK;
+}
+
+tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
+                           const char *operation) {
+  if (!out) return tp__tensor_new(dtype, device, ndim, shape, operation);
+  if (out->device != device) {
+    tp__error_set(TP_DEVICE, operation, "got out on device %d, expected %d", (int)out->device, (int)device);
+    return NULL;
+  }
+  if (tp__dtype_category(out->dtype) < tp__dtype_category(dtype)) {
+    tp__error_set(TP_DTYPE, operation, "got out of dtype %s for a result of dtype %s",
+                  tp__dtype_name(out->dtype), tp__dtype_name(dtype));
+    return NULL;
+  }
+  bool same = out->ndim == ndim;
+  for (int32_t d = 0; same && d < ndim; ++d) same = out->shape[d] == shape[d];
+  if (!same) {
+    tp__error_set(TP_SHAPE, operation, "got out of another shape than the result");
+    return NULL;
+  }
+  if (tp__tensor_overlaps_itself(out)) {
+    tp__error_set(TP_INVALID_ARGUMENT, operation,
+                  "got an out whose elements share memory, as expand makes them");
+    return NULL;
+  }
+  return tp__tensor_retain(out);
+}

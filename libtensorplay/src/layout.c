@@ -1,0 +1,83 @@
+/* Layouts: the fewest dimensions that describe an elementwise operation (docs/design/kernels.md). */
+#include "internal.h"
+
+_Static_assert(TP_ARGS_NDIM == TP_MAX_NDIM, "kernels take every number of dimensions that tensors have");
+
+typedef struct dim {
+  int64_t size;
+  int64_t strides[TP_LAYOUT_OPERANDS];
+} dim_t;
+
+/* Strides of a tensor as if it had the broadcast shape's dimensions. */
+static int64_t broadcast_stride(const tp_tensor_t *tensor, int32_t ndim, int32_t d) {
+  int32_t own = tensor ? d - (ndim - tensor->ndim) : -1;
+  return own < 0 || tensor->shape[own] == 1 ? 0 : tensor->strides[own];
+}
+
+/* a belongs outside b: compared by the written operand first, the others decide ties. */
+static bool is_outer(const dim_t *a, const dim_t *b, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) {
+    if (a->strides[i] != b->strides[i]) return a->strides[i] > b->strides[i];
+  }
+  return false;
+}
+
+static bool continues(const dim_t *outer, const dim_t *inner, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) {
+    if (outer->strides[i] != inner->strides[i] * inner->size) return false;
+  }
+  return true;
+}
+
+static tp_divisor_t divisor_of(uint32_t size) {
+  tp_divisor_t divisor = {.size = size};
+  while (((uint64_t)1 << divisor.shift) < size) ++divisor.shift;
+  uint64_t excess = ((uint64_t)1 << divisor.shift) - size;
+  divisor.multiplier = (uint32_t)((excess << 32) / size + 1);
+  return divisor;
+}
+
+void tp__layout_make(tp_layout_t *layout, int32_t ndim, const int64_t *shape, int32_t n,
+                     const tp_tensor_t *const *tensors) {
+  dim_t dims[TP_MAX_NDIM];
+  int32_t count = 0;
+  layout->numel = 1;
+  /* Innermost first; insertion keeps the C order of dimensions that compare equal. */
+  for (int32_t d = ndim - 1; d >= 0; --d) {
+    layout->numel *= shape[d];
+    if (shape[d] == 1) continue;
+    dim_t dim = {.size = shape[d]};
+    for (int32_t i = 0; i < n; ++i) dim.strides[i] = broadcast_stride(tensors[i], ndim, d);
+    int32_t at = count++;
+    for (; at > 0 && is_outer(&dims[at - 1], &dim, n); --at) dims[at] = dims[at - 1];
+    dims[at] = dim;
+  }
+  int32_t merged = 0;
+  for (int32_t d = 0; d < count; ++d) {
+    if (merged > 0 && continues(&dims[d], &dims[merged - 1], n))
+      dims[merged - 1].size *= dims[d].size;
+    else
+      dims[merged++] = dims[d];
+  }
+  layout->ndim = merged;
+  bool narrow = layout->numel <= INT32_MAX;
+  for (int32_t i = 0; i < n; ++i) {
+    int64_t reach = 0;
+    for (int32_t d = 0; d < merged; ++d) {
+      layout->strides[i][d] = dims[d].strides[i];
+      reach += (dims[d].size - 1) * dims[d].strides[i];
+    }
+    narrow = narrow && reach <= INT32_MAX;
+  }
+  layout->narrow = narrow;
+  for (int32_t d = 0; d < merged; ++d) {
+    layout->sizes[d] = dims[d].size;
+    if (narrow) layout->divisors[d] = divisor_of((uint32_t)dims[d].size);
+  }
+}
+
+int32_t tp__layout_step(const tp_layout_t *layout, int32_t operand) {
+  if (layout->ndim == 0) return 1;
+  int64_t stride = layout->strides[operand][0];
+  return layout->ndim == 1 && (stride == 0 || stride == 1) ? (int32_t)stride : -1;
+}
