@@ -1,0 +1,82 @@
+"""CUDA devices: TensorPlay's caching allocator, streams and events on NVIDIA GPUs.
+
+Importing starts nothing. The library and the driver start with the first call that needs a device; which
+variant of the library serves is told by ``TENSORPLAY_CUDA_RUNTIME`` (``cuda12``, ``cuda13``, ``emulated`` or
+``none``), else by the driver.
+"""
+
+from tensorplay.errors import AcceleratorError, OutOfMemoryError
+
+from .device import (
+    DeviceProperties,
+    current_device,
+    device,
+    device_count,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    is_available,
+    set_device,
+    synchronize,
+    unavailable_reason,
+)
+from .memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+)
+from .random import initial_seed, manual_seed, manual_seed_all, seed, seed_all
+from .streams import (
+    Event,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
+
+__all__ = [
+    "AcceleratorError",
+    "DeviceProperties",
+    "Event",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "initial_seed",
+    "is_available",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_stream",
+    "stream",
+    "synchronize",
+    "unavailable_reason",
+]

@@ -1,0 +1,194 @@
+"""The CUDA backend: what core calls for tensors on CUDA devices.
+
+It checks nothing that C checks. A method is one call of C; a refusal becomes an exception in `_check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tensorplay import _dtype
+from tensorplay._backend import Scalar
+from tensorplay._device import Device
+from tensorplay._dtype import DType
+from tensorplay._tensor import Tensor
+
+from . import _blas, device, random
+from ._check import check, inconvertible, refused
+from ._library import native
+from ._operations import Operations
+
+
+class CudaBackend(Operations):
+    """Keeper of the tensors on CUDA devices. An impl is a ``tp_tensor_t *``."""
+
+    type = "cuda"
+
+    # -- devices ------------------------------------------------------------------------------------
+
+    def is_available(self) -> bool:
+        return device.is_available()
+
+    def unavailable_reason(self) -> str | None:
+        return device.unavailable_reason()
+
+    def device_count(self) -> int:
+        return device.device_count()
+
+    def current_device(self) -> int:
+        return device.current_device()
+
+    def set_device(self, index: int) -> None:
+        device.set_device(index)
+
+    def synchronize(self, index: int | None) -> None:
+        device.synchronize(index)
+
+    def describe(self) -> dict[str, Any]:
+        choice = native.choice()
+        facts: dict[str, Any] = {"variant": choice.variant, "started": native.is_started}
+        if native.is_started:
+            facts["CUDA of the library"] = native.tp_cuda_version()
+            facts["matrix products"] = "cuBLASLt" if native.tp_blas_is_loaded() else "TensorPlay's own kernel"
+        else:
+            facts["matrix products"] = _blas.expected(choice.variant)
+        return facts
+
+    # -- description of an impl ----------------------------------------------------------------------
+
+    def release(self, impl: Any) -> None:
+        native.tp_tensor_release(impl)
+
+    def shape(self, impl: Any) -> tuple[int, ...]:
+        return tuple(native.ffi.unpack(native.tp_tensor_shape(impl), native.tp_tensor_ndim(impl)))
+
+    def strides(self, impl: Any) -> tuple[int, ...]:
+        return tuple(native.ffi.unpack(native.tp_tensor_strides(impl), native.tp_tensor_ndim(impl)))
+
+    def storage_offset(self, impl: Any) -> int:
+        return int(native.tp_tensor_storage_offset(impl))
+
+    def dtype(self, impl: Any) -> DType:
+        return _dtype.BY_CODE[native.tp_tensor_dtype(impl)]
+
+    def device(self, impl: Any) -> Device:
+        return _device(native.tp_tensor_device(impl))
+
+    def data_ptr(self, impl: Any) -> int:
+        return int(native.tp_tensor_data(impl))
+
+    def storage_id(self, impl: Any) -> int:
+        return int(native.tp_tensor_storage(impl))
+
+    def storage_nbytes(self, impl: Any) -> int:
+        return int(native.tp_tensor_storage_nbytes(impl))
+
+    def is_contiguous(self, impl: Any) -> bool:
+        return bool(native.tp_tensor_is_contiguous(impl))
+
+    # -- creation ------------------------------------------------------------------------------------
+
+    def empty(self, shape: Sequence[int], dtype: DType, device: Device) -> Tensor:
+        arguments = (shape, dtype, device)
+        return self.made("empty", arguments, native.tp_tensor_empty, dtype.code, _index(device), len(shape), shape)
+
+    def full(self, shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Tensor:
+        made = self.empty(shape, dtype, device)
+        self.fill_(made, value)
+        return made
+
+    def arange(self, start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Tensor:
+        is_float = isinstance(start, float) or isinstance(step, float)
+        return self.made(
+            "arange", (start, step, numel, dtype, device),
+            native.tp_tensor_arange_float if is_float else native.tp_tensor_arange_int,
+            start, step, numel, dtype.code, _index(device),
+        )  # fmt: skip
+
+    # -- to and from the host ------------------------------------------------------------------------
+
+    def from_host(self, array: np.ndarray[Any, Any], device: Device) -> Tensor:
+        made = self.empty(array.shape, _dtype.from_numpy("from_host", array.dtype), device)
+        source = _flat(np.ascontiguousarray(array))
+        check(native.tp_tensor_copy_from_host(made._impl, native.ffi.from_buffer(source), source.nbytes))
+        return made
+
+    def to_host(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        array = np.empty(tensor.shape, tensor.dtype.numpy)
+        target = _flat(array)
+        check(native.tp_tensor_copy_to_host(tensor._impl, native.ffi.from_buffer(target), target.nbytes))
+        return array
+
+    def copy_from_host_(self, target: Tensor, array: np.ndarray[Any, Any]) -> None:
+        self.copy_(target, self.from_host(array, target.device))
+
+    # -- copies on the backend -----------------------------------------------------------------------
+
+    def to(self, tensor: Tensor, dtype: DType, device: Device) -> Tensor:
+        arguments = (tensor, dtype, device)
+        return self.made("to", arguments, native.tp_tensor_to, tensor._impl, dtype.code, _index(device))
+
+    def copy_(self, target: Tensor, source: Tensor) -> None:
+        if native.tp_tensor_copy(target._impl, source._impl):
+            refused("copy_", (target, source))
+
+    def fill_(self, target: Tensor, value: Scalar) -> None:
+        fill = native.tp_tensor_fill_float if isinstance(value, float) else native.tp_tensor_fill_int
+        try:
+            status = fill(target._impl, value)
+        except (OverflowError, TypeError) as error:
+            inconvertible("fill_", (target, value), error)
+        if status:
+            refused("fill_", (target, value))
+
+    def contiguous(self, tensor: Tensor) -> Tensor:
+        return self.made("contiguous", (tensor,), native.tp_tensor_contiguous, tensor._impl)
+
+    # -- random numbers ------------------------------------------------------------------------------
+
+    def uniform_(self, tensor: Tensor, low: float, high: float) -> None:
+        if native.tp_random_uniform(tensor._impl, low, high):
+            refused("uniform_", (tensor, low, high))
+
+    def normal_(self, tensor: Tensor, mean: float, std: float) -> None:
+        if native.tp_random_normal(tensor._impl, mean, std):
+            refused("normal_", (tensor, mean, std))
+
+    def seed(self, index: int, seed: int) -> None:
+        random.seed_device(index, seed)
+
+    def get_rng_state(self, index: int) -> tuple[int, int]:
+        return random.device_state(index)
+
+    def set_rng_state(self, index: int, seed: int, offset: int) -> None:
+        check(native.tp_generator_set_state(index, seed, offset))
+
+
+@cache
+def _device(index: int) -> Device:
+    return Device("cuda", index)
+
+
+def _index(place: Device) -> int:
+    return device.CURRENT if place.index is None else place.index
+
+
+def _flat(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bytes of a contiguous array, as cffi takes them: bfloat16 has no buffer of its own."""
+    return array.reshape(-1).view(np.uint8)
+
+
+backend = CudaBackend()
+
+
+def _bind_release() -> None:
+    """Every tensor calls `release` once: the C function itself costs half of a method around it."""
+    backend.__dict__["release"] = native.tp_tensor_release
+
+
+native.at_start.append(_bind_release)
+native.at_start.append(_blas.load)

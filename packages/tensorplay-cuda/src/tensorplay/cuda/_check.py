@@ -1,0 +1,89 @@
+"""Turns a status of the C library into an exception: the only place that does.
+
+C refuses with a number and keeps a text. Where the host backend would refuse the same arguments, its
+explanation (`tensorplay._operands`) is raised instead of C's text, so that both word an error alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from tensorplay import _operands, errors
+
+from ._library import native
+from ._tables import STATUSES
+
+_CODES = {name: status for status, (name, _, _) in STATUSES.items()}
+_EXPLAINED = {_CODES[name] for name in ("INVALID_ARGUMENT", "DTYPE", "SHAPE", "DEVICE", "INDEX", "OVERFLOW", "STATE")}
+_STATE = _CODES["STATE"]
+_INITIALIZATION_ERROR = 3  # cudaErrorInitializationError
+
+
+def failure() -> errors.TensorPlayError:
+    """The exception for the thread's last failure in C, with C's text."""
+    status = native.tp_error_status()
+    _, exception, _ = STATUSES[status]
+    if exception is None:
+        return errors.InternalError("a function of libtensorplay failed and left no status")
+    text = _text(native.tp_error_text())
+    kind: type[errors.TensorPlayError] = getattr(errors, exception)
+    if issubclass(kind, errors.AcceleratorError):
+        code = native.tp_error_cuda_code()
+        if native.is_forked and code == _INITIALIZATION_ERROR:
+            text += " (CUDA was started before this process was forked: use the start method 'spawn')"
+        return kind(text, code, _text(native.tp_error_cuda_name()), _text(native.tp_error_operation()))
+    return kind(text)
+
+
+def check(status: int) -> None:
+    """Raises when a status, or a count that can be one, is negative."""
+    if status < 0:
+        raise failure()
+
+
+def refused(method: str, arguments: tuple[Any, ...]) -> NoReturn:
+    """Raises for an operation that C has refused.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method of `tensorplay._backend.Backend`.
+    arguments
+        Its arguments, as they came.
+
+    Raises
+    ------
+    TensorPlayError
+        Always: core's explanation, C's text where no argument is at fault, or an InternalError that names
+        both when core finds nothing wrong.
+    """
+    status = native.tp_error_status()
+    told = failure()
+    if status in _EXPLAINED:
+        _explain(method, arguments)
+        if status != _STATE:
+            raise errors.InternalError(f"{method}: C refused with {STATUSES[status][0]}, core finds no fault: {told}")
+    raise told
+
+
+def inconvertible(method: str, arguments: tuple[Any, ...], cause: Exception) -> NoReturn:
+    """Raises for arguments that cffi could not convert to C's types."""
+    _explain(method, arguments)
+    raise errors.InternalError(f"{method}: an argument does not convert to C, core finds no fault: {cause}") from cause
+
+
+def refused_by_core(method: str, arguments: tuple[Any, ...]) -> NoReturn:
+    """Raises for arguments that C never gets to see, since they cannot be told apart there."""
+    _explain(method, arguments)
+    raise errors.InternalError(f"{method}: tensorplay.cuda refused, core finds no fault")
+
+
+def _explain(method: str, arguments: tuple[Any, ...]) -> None:
+    explanation = getattr(_operands, method, None)  # There is none for methods that take any argument.
+    if explanation is not None:
+        explanation(*arguments)
+
+
+def _text(pointer: Any) -> str:
+    found: bytes = native.ffi.string(pointer)
+    return found.decode(errors="replace")

@@ -1,0 +1,54 @@
+"""Loads the C library: the only module that does.
+
+`ffi` and `lib` are the cffi module that serves every variant of libtensorplay. Its functions go through a
+table that `bind` fills, once in a process: calling one before that ends the process, which is why the rest
+of `tensorplay.cuda` reaches them through `tensorplay.cuda._library.native`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tensorplay.errors import BackendUnavailableError
+
+FOLDER = Path(__file__).resolve().parent / "lib"
+
+try:
+    from .lib._tensorplay import ffi, lib
+except ImportError as error:
+    raise BackendUnavailableError(
+        f"tensorplay.cuda: its compiled module is missing or does not load ({error}); expected it in {FOLDER}: "
+        "install tensorplay-cuda anew, or build it with libtensorplay/build.py"
+    ) from error
+
+__all__ = ["FOLDER", "bind", "built", "ffi", "lib"]
+
+
+def built(variant: str) -> bool:
+    """Whether this installation holds the variant."""
+    return _path(variant).is_file()
+
+
+def bind(variant: str) -> None:
+    """Fills the table from a variant and tells it where its kernel images lie.
+
+    Parameters
+    ----------
+    variant : str
+        ``"cuda12"``, ``"cuda13"`` or ``"emulated"``.
+
+    Raises
+    ------
+    BackendUnavailableError
+        The loader's text: a missing file, an undefined symbol, or a table that is filled already.
+    """
+    failure = lib.tp_table_bind(str(_path(variant)).encode())
+    if failure:
+        raise BackendUnavailableError(f"tensorplay.cuda: libtensorplay does not load: {ffi.string(failure).decode()}")
+    images = FOLDER / ("kernels_emulated" if variant == "emulated" else "kernels")
+    if lib.tp_kernels_set_path(str(images).encode()):
+        raise BackendUnavailableError(f"tensorplay.cuda: {ffi.string(lib.tp_error_text()).decode()}")
+
+
+def _path(variant: str) -> Path:
+    return FOLDER / f"libtensorplay_{variant}.so"

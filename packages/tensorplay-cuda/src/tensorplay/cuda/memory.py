@@ -1,0 +1,123 @@
+"""Device memory: what the caching allocator holds, and giving it back.
+
+Freed blocks stay with the process for the next request, so ``memory_reserved() >= memory_allocated()``
+always. The numbers of a device that was never used are 0; asking for them starts nothing. docs/guide/memory.md
+explains the terms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._check import check
+from ._library import native
+from ._summary import summary
+from ._tables import STATISTICS
+from .device import CURRENT, DeviceArgument, device_index
+
+_ALLOCATED = STATISTICS.index("allocated_bytes.all.current")
+_MAX_ALLOCATED = STATISTICS.index("allocated_bytes.all.peak")
+_RESERVED = STATISTICS.index("reserved_bytes.all.current")
+_MAX_RESERVED = STATISTICS.index("reserved_bytes.all.peak")
+
+_SORTED = sorted((name, key) for key, name in enumerate(STATISTICS))
+
+
+def memory_allocated(device: DeviceArgument = None) -> int:
+    """Bytes of the blocks that live tensors occupy: requests rounded up to 512 bytes."""
+    return _statistic(_ALLOCATED, device)
+
+
+def memory_reserved(device: DeviceArgument = None) -> int:
+    """Bytes that the allocator holds from the driver, used or cached."""
+    return _statistic(_RESERVED, device)
+
+
+def max_memory_allocated(device: DeviceArgument = None) -> int:
+    """Peak of `memory_allocated` since the start or the last `reset_peak_memory_stats`.
+
+    Exact while one thread allocates; with several it may be off by up to 1 MiB for each thread.
+    """
+    return _statistic(_MAX_ALLOCATED, device)
+
+
+def max_memory_reserved(device: DeviceArgument = None) -> int:
+    """Peak of `memory_reserved` since the start or the last `reset_peak_memory_stats`."""
+    return _statistic(_MAX_RESERVED, device)
+
+
+def memory_stats(device: DeviceArgument = None) -> dict[str, int]:
+    """All statistics of a device's allocator, sorted by name: one consistent reading (`tp_memory_stats`).
+
+    Returns
+    -------
+    dict
+        ``"<family>.<pool>.<figure>"`` and some single numbers. Families: ``allocation`` (blocks that
+        the program holds), ``segment`` (regions from the driver), ``active`` (blocks held, or waited for by
+        another stream), ``inactive_split`` (free pieces of a split segment), each also as ``_bytes``
+        (``allocated_bytes``, ``reserved_bytes``, ``active_bytes``, ``inactive_split_bytes``), and
+        ``requested_bytes`` (before rounding). Pools: ``all``, ``large_pool`` (more than 1 MiB),
+        ``small_pool``. Figures: ``current``, ``peak``, ``allocated`` and ``freed`` (sums of increases and
+        decreases). The names are the same before first use, all with 0.
+    """
+    index = device_index(device)
+    if not native.is_started:
+        return {name: 0 for name, _ in _SORTED}
+    values = native.ffi.new("int64_t[]", len(STATISTICS))
+    check(native.tp_memory_stats(index, values, len(STATISTICS)))
+    numbers: Any = native.ffi.unpack(values, len(STATISTICS))
+    return {name: numbers[key] for name, key in _SORTED}
+
+
+def memory_summary(device: DeviceArgument = None, abbreviated: bool = False) -> str:
+    """The statistics of `memory_stats` as a table, 75 columns wide.
+
+    Parameters
+    ----------
+    device : device, str or int, optional
+    abbreviated : bool
+        Whether to leave out the lines of the large and the small pool.
+    """
+    index = device_index(device)
+    return summary(index, memory_stats(index), abbreviated)
+
+
+def reset_peak_memory_stats(device: DeviceArgument = None) -> None:
+    """Moves every peak down to the present value (`tp_memory_reset_peak_stats`)."""
+    index = device_index(device)
+    if native.is_started:
+        check(native.tp_memory_reset_peak_stats(index))
+
+
+def reset_accumulated_memory_stats(device: DeviceArgument = None) -> None:
+    """Sets the sums, the retries and the failures to 0 (`tp_memory_reset_accumulated_stats`)."""
+    index = device_index(device)
+    if native.is_started:
+        check(native.tp_memory_reset_accumulated_stats(index))
+
+
+def empty_cache() -> None:
+    """Gives all cached memory without live blocks back to the driver, on every device that was used.
+
+    Live tensors keep theirs, so it rarely helps against an OutOfMemoryError (`tp_memory_empty_cache`).
+    """
+    if native.is_started:
+        for index in range(native.tp_device_count()):
+            check(native.tp_memory_empty_cache(index))
+
+
+def mem_get_info(device: DeviceArgument = None) -> tuple[int, int]:
+    """Free and total bytes of a device as the driver counts them (`tp_memory_get_info`). Starts the device."""
+    index = device_index(device)
+    free, total = native.ffi.new("size_t *"), native.ffi.new("size_t *")
+    check(native.tp_memory_get_info(index, free, total))
+    return int(free[0]), int(total[0])
+
+
+def _statistic(key: int, device: DeviceArgument) -> int:
+    index = CURRENT if device is None else device_index(device)
+    if not native.is_started:
+        return 0
+    value: int = native.tp_memory_stat(index, key)
+    check(value)
+    return value

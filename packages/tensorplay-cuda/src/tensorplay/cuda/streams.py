@@ -1,0 +1,241 @@
+"""Streams and events: queues of device work, and points in them.
+
+Work goes to the thread's current stream of the device; at first that is the device's default stream. There
+is no order between streams unless one waits for the other.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from tensorplay._device import Device
+from tensorplay.errors import DTypeError
+
+from ._check import check, failure
+from ._library import native
+from .device import CURRENT, DeviceArgument, device_index
+
+_TIMING, _BLOCKING = 1, 2  # TP_EVENT_TIMING, TP_EVENT_BLOCKING
+
+
+class Stream:
+    """One of the 32 streams that each device has for each priority, handed out in turn.
+
+    Two objects are equal when they mean the same stream. Streams live as long as the process.
+
+    Parameters
+    ----------
+    device : device, str or int, optional
+        The current device when left out.
+    priority : int
+        0 is the least urgent, smaller is more urgent; clamped to the device's range, and `priority` tells
+        what came of it.
+    """
+
+    __slots__ = ("_pointer",)
+
+    _pointer: Any
+
+    def __init__(self, device: DeviceArgument = None, priority: int = 0) -> None:
+        if isinstance(priority, bool) or not isinstance(priority, int):
+            raise DTypeError(f"Stream: got priority {priority!r}, expected an integer")
+        index = device_index(device)
+        self._pointer = native.tp_stream_from_pool(index, max(-(2**31), min(priority, 2**31 - 1)))
+        if not self._pointer:
+            raise failure()
+
+    @property
+    def device(self) -> Device:
+        """The stream's device."""
+        return Device("cuda", native.tp_stream_device(self._pointer))
+
+    @property
+    def device_index(self) -> int:
+        """Index of the stream's device."""
+        return int(native.tp_stream_device(self._pointer))
+
+    @property
+    def priority(self) -> int:
+        """The priority that the stream really has."""
+        return int(native.tp_stream_priority(self._pointer))
+
+    @property
+    def cuda_stream(self) -> int:
+        """``cudaStream_t`` as a number, 0 for the default stream (`tp_stream_handle`)."""
+        return int(native.tp_stream_handle(self._pointer))
+
+    def query(self) -> bool:
+        """Whether all work of the stream is done (`tp_stream_query`)."""
+        done = native.tp_stream_query(self._pointer)
+        check(done)
+        return bool(done)
+
+    def synchronize(self) -> None:
+        """Waits for the stream's work and reports its faults (`tp_stream_synchronize`)."""
+        check(native.tp_stream_synchronize(self._pointer))
+
+    def wait_event(self, event: Event) -> None:
+        """Later work of this stream waits for the event's last record (`tp_stream_wait_event`)."""
+        check(native.tp_stream_wait_event(self._pointer, event._pointer))
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Later work of this stream waits for all that `stream` holds now (`tp_stream_wait_stream`)."""
+        check(native.tp_stream_wait_stream(self._pointer, stream._pointer))
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Records an event in this stream, a new one when none is given, and returns it."""
+        if event is None:
+            event = Event()
+        event.record(self)
+        return event
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and bool(self._pointer == other._pointer)
+
+    def __hash__(self) -> int:
+        return hash(self._pointer)
+
+    def __repr__(self) -> str:
+        return f"<tensorplay.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
+
+
+class Event:
+    """A point in a stream, which other streams and the host can wait for.
+
+    CUDA's event is made by the first `record`, on the stream's device.
+
+    Parameters
+    ----------
+    enable_timing : bool
+        Whether `elapsed_time` may be asked.
+    blocking : bool
+        Whether `synchronize` gives the processor away while it waits.
+    """
+
+    __slots__ = ("_pointer", "_release")
+
+    _pointer: Any
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
+        self._pointer = None  # for __del__, when the next line raises
+        self._release = native.tp_event_release
+        self._pointer = native.tp_event_create((_TIMING if enable_timing else 0) + (_BLOCKING if blocking else 0))
+        if not self._pointer:
+            raise failure()
+
+    def __del__(self) -> None:
+        if self._pointer:
+            self._release(self._pointer)
+
+    @property
+    def device(self) -> Device | None:
+        """The device of the first record, None before."""
+        index = native.tp_event_device(self._pointer)
+        return None if index < 0 else Device("cuda", index)
+
+    @property
+    def cuda_event(self) -> int:
+        """``cudaEvent_t`` as a number, 0 before the first record (`tp_event_handle`)."""
+        return int(native.tp_event_handle(self._pointer))
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Records the work that a stream holds now, the current one when none is given (`tp_event_record`)."""
+        pointer = native.tp_stream_current(CURRENT) if stream is None else stream._pointer
+        check(native.tp_event_record(self._pointer, pointer))
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Later work of a stream, the current one when none is given, waits for this event."""
+        pointer = native.tp_stream_current(CURRENT) if stream is None else stream._pointer
+        check(native.tp_stream_wait_event(pointer, self._pointer))
+
+    def query(self) -> bool:
+        """Whether the recorded work is done; True when nothing was ever recorded (`tp_event_query`)."""
+        done = native.tp_event_query(self._pointer)
+        check(done)
+        return bool(done)
+
+    def synchronize(self) -> None:
+        """Waits for the recorded work; returns at once when there is none (`tp_event_synchronize`)."""
+        check(native.tp_event_synchronize(self._pointer))
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds from this event to `end`, negative when `end` came first. Never waits.
+
+        Raises
+        ------
+        StateError
+            An event has no timing, was never recorded or is not complete, or the two are of different
+            devices; the text says which (`tp_event_elapsed_time_ms`).
+        """
+        found = native.ffi.new("double *")
+        check(native.tp_event_elapsed_time_ms(self._pointer, end._pointer, found))
+        return float(found[0])
+
+    def __repr__(self) -> str:
+        return f"<tensorplay.cuda.Event device={self.device} cuda_event={self.cuda_event:#x}>"
+
+
+class StreamContext:
+    """Context manager that makes a stream and its device current, and puts back what was.
+
+    Parameters
+    ----------
+    stream : Stream or None
+        None does nothing.
+    """
+
+    __slots__ = ("_device", "_former", "_former_device", "_pointer")
+
+    def __init__(self, stream: Stream | None) -> None:
+        self._pointer = None if stream is None else stream._pointer
+
+    def __enter__(self) -> None:
+        pointer = self._pointer
+        if pointer is None:
+            return
+        self._device = native.tp_stream_device(pointer)
+        self._former_device = native.tp_device_current()
+        self._former = native.tp_stream_current(self._device)
+        native.tp_stream_set_current(pointer)
+        if self._device != self._former_device:
+            check(native.tp_device_set(self._device))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._pointer is None:
+            return
+        native.tp_stream_set_current(self._former)
+        if self._device != self._former_device:
+            check(native.tp_device_set(self._former_device))
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """The context in which `stream` is current: ``with tensorplay.cuda.stream(s): ...``"""
+    return StreamContext(stream)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Makes a stream and its device current for this thread; None does nothing."""
+    if stream is not None:
+        check(native.tp_device_set(native.tp_stream_device(stream._pointer)))
+        check(native.tp_stream_set_current(stream._pointer))
+
+
+def current_stream(device: DeviceArgument = None) -> Stream:
+    """The thread's current stream of a device (`tp_stream_current`)."""
+    return _wrap(native.tp_stream_current(CURRENT if device is None else device_index(device)))
+
+
+def default_stream(device: DeviceArgument = None) -> Stream:
+    """The legacy default stream of a device (`tp_stream_default`)."""
+    return _wrap(native.tp_stream_default(CURRENT if device is None else device_index(device)))
+
+
+def _wrap(pointer: Any) -> Stream:
+    if not pointer:
+        raise failure()
+    found = object.__new__(Stream)
+    found._pointer = pointer
+    return found
