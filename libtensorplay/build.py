@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -35,19 +36,29 @@ KERNEL_FLAGS = (
 )  # fmt: skip
 
 
-def _compiler(variable: str, default: str, package: str) -> str:
-    """The compiler of $CC or $CXX, else the default; a sentence when there is none."""
-    name = os.environ.get(variable, default)
-    path = shutil.which(name)
-    if path is None:
-        raise BuildError(f"no {name} on PATH: the build needs a C and a C++ compiler (install {package}, or set {variable})")
-    return path
+def _compiler(variable: str, default: str) -> list[str]:
+    """The compiler command of $CC or $CXX, else the default; a sentence when there is none."""
+    command = shlex.split(os.environ.get(variable) or default)
+    if shutil.which(command[0]) is None:
+        raise BuildError(
+            f"no {command[0]} on PATH: the build needs a C and a C++ compiler (install {default}, or set {variable})"
+        )
+    return command
+
+
+def _cc() -> list[str]:
+    return _compiler("CC", "gcc")
+
+
+def _cxx() -> list[str]:
+    return _compiler("CXX", "g++")
 
 
 def _run(command: Sequence[str | Path], what: str) -> None:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildError(f"{what}: exit status {done.returncode}\n{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+        line = shlex.join(map(str, command))
+        raise BuildError(f"{what}: exit status {done.returncode}\n{line}\n{done.stdout}{done.stderr}")
 
 
 def _sanitizer_flags(sanitizer: str | None) -> list[str]:
@@ -81,17 +92,15 @@ def include_flags(kit: Toolkit, emulated: bool) -> list[str | Path]:
 def compile_objects(variant: str, kit: Toolkit, out: Path, sanitizer: str | None = None) -> list[Path]:
     """Compiles every source of a variant; the object files, ready to link."""
     emulated = variant == "emulated"
-    cc = _compiler("CC", "gcc", "gcc")
     flags = [*include_flags(kit, emulated), f'-DTP_VARIANT="{variant}"']
     checks = _sanitizer_flags(sanitizer)
     sources = sorted(HERE.glob("src/**/*.c"))
     commands: list[tuple[str | Path, ...]] = []
     if emulated:
         sources += sorted(HERE.glob("emulated/*.c"))
-        cxx = _compiler("CXX", "g++", "g++")
         kernels = sorted(HERE.glob("emulated/*.cpp"))
-        commands += [(cxx, *KERNEL_FLAGS, *checks, *flags, "-c", path) for path in kernels]
-    commands += [(cc, *C_FLAGS, *checks, *flags, "-c", path) for path in sources]
+        commands += [(*_cxx(), *KERNEL_FLAGS, *checks, *flags, "-c", path) for path in kernels]
+    commands += [(*_cc(), *C_FLAGS, *checks, *flags, "-c", path) for path in sources]
     out.mkdir(parents=True, exist_ok=True)
 
     def compile_one(command: tuple[str | Path, ...]) -> Path:
@@ -119,9 +128,9 @@ def build_library(target: str, kit: Toolkit, out: Path) -> Path:
         objects = compile_objects(variant, kit, Path(folder))
         exports = Path(folder) / "exports.map"
         exports.write_text("{ global: tp_[!_]*; local: *; };\n")
-        linker = _compiler("CXX", "g++", "g++") if variant == "emulated" else _compiler("CC", "gcc", "gcc")
+        linker = _cxx() if variant == "emulated" else _cc()
         _run(
-            [linker, "-shared", "-s", "-o", library, *objects, f"-Wl,--version-script={exports}",
+            [*linker, "-shared", "-s", "-o", library, *objects, f"-Wl,--version-script={exports}",
              "-Wl,--no-undefined", "-Wl,--gc-sections", *link_flags(variant, kit)],
             f"{library.name} does not link",
         )  # fmt: skip
@@ -133,12 +142,12 @@ def build_program(
 ) -> None:
     """Builds a C test against the emulated variant's objects, so that it reaches tp__ functions too."""
     _run(
-        [_compiler("CC", "gcc", "gcc"), *C_FLAGS, *_sanitizer_flags(sanitizer), *include_flags(kit, True),
+        [*_cc(), *C_FLAGS, *_sanitizer_flags(sanitizer), *include_flags(kit, True),
          f'-DTP_TEST_KERNELS="{kernels}"', "-c", source, "-o", f"{out}.o"],
         f"{source.name} does not compile",
     )  # fmt: skip
     _run(
-        [_compiler("CXX", "g++", "g++"), *_sanitizer_flags(sanitizer), f"{out}.o", *sorted(objects.glob("*.o")),
+        [*_cxx(), *_sanitizer_flags(sanitizer), f"{out}.o", *sorted(objects.glob("*.o")),
          "-o", out, "-lpthread", "-ldl", "-lm"],
         f"{source.name} does not link",
     )  # fmt: skip
@@ -164,7 +173,7 @@ def build_binding(out: Path) -> None:
         source = Path(folder) / "_tensorplay.c"
         write_source(source)
         _run(
-            [_compiler("CC", "gcc", "gcc"), "-O2", "-fPIC", "-shared", "-s", "-fvisibility=hidden",
+            [*_cc(), "-O2", "-fPIC", "-shared", "-s", "-fvisibility=hidden",
              "-DPy_LIMITED_API=0x030a0000", "-I", python, "-I", HERE / "include",
              "-I", HERE / "emulated" / "include", source, "-o", out / "_tensorplay.abi3.so", "-ldl", "-lpthread"],
             "the cffi module does not compile",
@@ -173,8 +182,7 @@ def build_binding(out: Path) -> None:
 
 def build(targets: list[str], out: Path, kernels: bool = True) -> None:
     """Builds everything that ``tensorplay.cuda._native`` loads into the folder `out`."""
-    _compiler("CC", "gcc", "gcc")
-    _compiler("CXX", "g++", "g++")
+    _cc(), _cxx()  # a missing one is said before anything is emptied or compiled
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     versions = [target for target in targets if target != "emulated"]

@@ -48,9 +48,7 @@ def _read(program: ctypes.c_void_p, what: str) -> bytes:
 def compile_image(source: Path, architecture: int, ptx: bool, include: tuple[Path, ...]) -> bytes:
     """One image of one .cu file: a cubin, or PTX text."""
     library, program = _library(), ctypes.c_void_p()
-    if library.nvrtcCreateProgram(
-        ctypes.byref(program), source.read_bytes(), source.name.encode(), 0, None, None
-    ):
+    if library.nvrtcCreateProgram(ctypes.byref(program), source.read_bytes(), source.name.encode(), 0, None, None):
         raise BuildError(f"{source.name}: nvrtcCreateProgram failed")
     options = [
         f"--gpu-architecture={'compute' if ptx else 'sm'}_{architecture}",

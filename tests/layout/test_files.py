@@ -1,0 +1,62 @@
+"""Sizes of files, length of lines, tables that are made, and what must not be written down."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tree import LIB, PACKAGES, ROOT
+
+LIMITS = {".c": 450, ".h": 450, ".cpp": 450, ".cu": 450, ".py": 350}
+LINE = 120
+
+
+def tracked() -> list[Path]:
+    """Source files of the working tree that git does not ignore."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [ROOT / name for name in sorted(set(names)) if (ROOT / name).is_file()]
+
+
+SOURCES = [path for path in tracked() if path.suffix in LIMITS]
+
+
+def test_sources_are_found() -> None:
+    assert LIB / "src" / "error.c" in SOURCES
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_file_is_short(path: Path) -> None:
+    # The public header is one file by design: it is read as a list.
+    lines = path.read_text().splitlines()
+    if path.name != "tensorplay.h":
+        assert len(lines) <= LIMITS[path.suffix]
+    long = [number for number, line in enumerate(lines, 1) if len(line) > LINE]
+    assert not long, f"lines over {LINE} columns: {long}"
+
+
+def test_tables_are_fresh() -> None:
+    sys.path.insert(0, str(LIB))
+    try:
+        import tables
+    finally:
+        sys.path.remove(str(LIB))
+    for path, text in ((tables.CORE_TABLES, tables.core_tables()), (tables.CUDA_TABLES, tables.cuda_tables())):
+        assert path.read_text() == text, f"{path.name} is stale: run python libtensorplay/tables.py"
+
+
+def test_each_distribution_carries_the_licence() -> None:
+    for folder in sorted(PACKAGES.glob("*/")):
+        assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_version_stands_in_one_file() -> None:
+    version = (PACKAGES / "tensorplay-core/src/tensorplay/_version.py").read_text().split('"')[-2]
+    named = [
+        path.relative_to(ROOT)
+        for path in tracked()
+        if path.suffix in (".py", ".toml", ".ini", ".c", ".h") and f'"{version}"' in path.read_text()
+    ]
+    assert named == [Path("packages/tensorplay-core/src/tensorplay/_version.py")]

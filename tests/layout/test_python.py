@@ -1,0 +1,84 @@
+"""Which Python module may import, load and raise what."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tree import ACCELERATOR, CORE, CUDA, PACKAGES, python_sources
+
+
+def name_of(path: Path) -> str:
+    """A path for messages and test ids."""
+    return str(path.relative_to(PACKAGES))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, also inside functions and through import_module."""
+    package = list(path.relative_to(next(p for p in path.parents if p.name == "src")).with_suffix("").parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: -node.level] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+
+
+def under(module: str, *parents: str) -> bool:
+    """True when module is one of parents or lies inside one."""
+    return any(module == parent or module.startswith(f"{parent}.") for parent in parents)
+
+
+@pytest.mark.parametrize("path", python_sources(CORE), ids=name_of)
+def test_core_imports_no_other_distribution(path: Path) -> None:
+    assert not [m for m in imports(path) if under(m, "tensorplay.cuda", "tensorplay.accelerator")]
+
+
+@pytest.mark.parametrize("path", python_sources(ACCELERATOR), ids=name_of)
+def test_accelerator_names_no_backend(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, documented)}
+    words: list[str] = list(imports(path))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            words.append(node.id)
+        elif isinstance(node, ast.Attribute):
+            words.append(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings:
+            words.append(node.value)
+    assert not [word for word in words if "cuda" in word.lower()]
+
+
+@pytest.mark.parametrize("path", python_sources(CUDA), ids=name_of)
+def test_only_native_loads_the_library(path: Path) -> None:
+    if path.parent.name == "_native":
+        assert "tp_table_bind" in path.read_text()
+        return
+    assert "tp_table_bind" not in path.read_text()
+    assert not [m for m in imports(path) if under(m, "tensorplay.cuda._native.lib")]
+
+
+@pytest.mark.parametrize("path", python_sources(CUDA), ids=name_of)
+def test_only_check_turns_a_status_into_an_exception(path: Path) -> None:
+    words = [word for word in ("STATUSES", "tp_error_") if word in path.read_text()]
+    if path.name not in ("_check.py", "_tables.py"):
+        assert not words
+
+
+@pytest.mark.parametrize("package", ["tensorplay-cuda", "tensorplay-accelerator"])
+def test_only_core_has_the_packages_init(package: str) -> None:
+    source = PACKAGES / package / "src" / "tensorplay"
+    for shared in (source, source / "testing", source / "compiler", source / "compiler" / "backends"):
+        assert not (shared / "__init__.py").exists()
+
+
+def test_every_distribution_is_typed() -> None:
+    for folder in (CORE, CUDA / "cuda", ACCELERATOR / "accelerator"):
+        assert (folder / "py.typed").is_file(), folder

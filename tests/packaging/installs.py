@@ -1,0 +1,38 @@
+"""Commands and virtual environments, as a person at a shell would make them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import venv
+from pathlib import Path
+
+# What most tests build; the full build has its own test.
+EMULATED_ONLY = {"TENSORPLAY_BUILD_CUDA": "emulated", "TENSORPLAY_KERNELS": "0"}
+
+
+def run(*command: str | Path, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command outside the checkout; on failure the message is all that it printed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TENSORPLAY_", "PYTHONPATH"))}
+    done = subprocess.run(
+        [str(part) for part in command], env=kept | EMULATED_ONLY | environment, cwd="/", capture_output=True, text=True
+    )
+    if check and done.returncode:
+        raise AssertionError(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+class Environment:
+    """A virtual environment."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder, with_pip=True)
+        self.python = folder / "bin" / "python"
+
+    def pip(self, *arguments: str | Path, **environment: str) -> None:
+        """Runs pip."""
+        run(self.python, "-m", "pip", *arguments, **environment)
+
+    def evaluate(self, code: str, **environment: str) -> str:
+        """What a program prints."""
+        return run(self.python, "-c", code, **environment).stdout.strip()
