@@ -27,8 +27,8 @@ tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t 
   return TP_OK;
 }
 
-tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
-                           const char *operation) {
+tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim,
+                           const int64_t *shape, const char *operation) {
   if (!out) return tp__tensor_new(dtype, device, ndim, shape, operation);
   if (out->device != device) {
     tp__error_set(TP_DEVICE, operation, "got out on device %d, expected %d", (int)out->device, (int)device);

@@ -139,19 +139,21 @@ bool tp__tensor_overlaps_itself(const tp_tensor_t *tensor);
 
 /* ---- check.c: what views, copies and operations share ---- */
 /* Broadcast shape of two shapes. Status SHAPE. */
-tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t b_ndim, const int64_t *b_shape,
-                                int32_t *out_ndim, int64_t *out_shape, const char *operation);
-/* Wraps a negative dimension; -1 on failure with INDEX in the slot. A 0-d tensor has the dimensions -1 and 0. */
+tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t b_ndim,
+                                const int64_t *b_shape, int32_t *out_ndim, int64_t *out_shape,
+                                const char *operation);
+/* Wraps a negative dimension; -1 on failure with INDEX in the slot. A 0-d tensor has the dimensions -1
+ * and 0. */
 int32_t tp__check_dim(int32_t dim, int32_t ndim, const char *operation);
 /* Makes the result, or checks the given out (shape, device, castable dtype) and retains it. */
-tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
-                           const char *operation);
+tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim,
+                           const int64_t *shape, const char *operation);
 
 /* ---- view.c ---- */
 /* The view of that shape, or NULL in *out_view where none exists; out_shape is the shape with a size of -1
  * deduced. Status: as tp_tensor_view, without STATE. */
-tp_status_t tp__view_of_shape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape, int64_t *out_shape,
-                              tp_tensor_t **out_view, const char *operation);
+tp_status_t tp__view_of_shape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape,
+                              int64_t *out_shape, tp_tensor_t **out_view, const char *operation);
 
 /* ---- layout.c ---- */
 /* The layout of an operation over `ndim` dimensions: sizes of 1 dropped, dimensions ordered by the first

@@ -1,0 +1,76 @@
+/* Launching kernels: their functions, found by name at the first launch, and the launch itself. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+/* Blocks per multiprocessor in a grid-stride launch: what one holds of 256 threads, on every target. */
+#define BLOCKS_PER_MULTIPROCESSOR 8
+
+/* One per image: devices of one architecture share it. */
+typedef struct library {
+  struct library *next;
+  const void *image;
+  cudaLibrary_t handle;
+} library_t;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards libraries */
+static library_t *libraries;
+
+static tp_status_t load_library(const void *image, cudaLibrary_t *out_handle) {
+  for (library_t *library = libraries; library; library = library->next) {
+    if (library->image == image) {
+      *out_handle = library->handle;
+      return TP_OK;
+    }
+  }
+  library_t *library = malloc(sizeof *library);
+  if (!library) return tp__error_set(TP_HOST_MEMORY, "launch", "the host has no room for a kernel library");
+  cudaError_t error = cudaLibraryLoadData(&library->handle, image, NULL, NULL, 0, NULL, NULL, 0);
+  if (error) {
+    free(library);
+    return tp__error_set_cuda(error, "launch", "cudaLibraryLoadData");
+  }
+  library->image = image;
+  library->next = libraries;
+  libraries = library;
+  *out_handle = library->handle;
+  return TP_OK;
+}
+
+static tp_status_t find_function(tp__kernel_t *kernel, int32_t device, void **out_function) {
+  const void *image;
+  size_t nbytes;
+  TP_TRY(tp__image_find(kernel->family, device, &image, &nbytes));
+  cudaLibrary_t library = NULL;
+  cudaKernel_t function = NULL;
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  pthread_mutex_lock(&lock);
+  tp_status_t status = load_library(image, &library);
+  pthread_mutex_unlock(&lock);
+  cudaError_t error = status ? cudaSuccess : cudaLibraryGetKernel(&function, library, kernel->name);
+  tp__capture_restore(mode);
+  if (status) return status;
+  if (error) return tp__error_set_cuda(error, kernel->name, "cudaLibraryGetKernel");
+  atomic_store_explicit(&kernel->functions[device], (void *)function, memory_order_release);
+  *out_function = (void *)function;
+  return TP_OK;
+}
+
+tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream, uint32_t grid_x,
+                       uint32_t grid_y, uint32_t grid_z, uint32_t block, const void *arguments,
+                       const char *operation) {
+  TP_TRY(tp__device_enter(device, operation));
+  void *function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
+  if (!function) TP_TRY(find_function(kernel, device, &function));
+  void *list[] = {(void *)arguments};
+  dim3 grid = {grid_x, grid_y, grid_z}, threads = {block, 1, 1};
+  cudaError_t error = cudaLaunchKernel(function, grid, threads, list, 0, tp__stream_cuda(stream));
+  return error ? tp__error_set_cuda(error, operation, kernel->name) : TP_OK;
+}
+
+uint32_t tp__launch_grid(int32_t device, int64_t numel, int64_t per_block) {
+  int64_t blocks = (numel + per_block - 1) / per_block;
+  int64_t most = (int64_t)tp__device_properties(device)->multi_processor_count * BLOCKS_PER_MULTIPROCESSOR;
+  return (uint32_t)(blocks < most ? blocks : most);
+}
