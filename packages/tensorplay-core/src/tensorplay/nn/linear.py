@@ -1,0 +1,79 @@
+"""Layers around a matrix product."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import _creation
+from .._device import Device
+from .._dtype import DType
+from .._tensor import Tensor
+from . import functional, init
+from .module import Module
+from .parameter import Parameter
+
+
+class Linear(Module):
+    """``input @ weight.T + bias``.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Sizes of the last dimension before and after.
+    bias : bool
+        Whether there is a bias.
+    device, dtype
+        Of the parameters; the host and float32 by default.
+
+    Attributes
+    ----------
+    weight : Parameter
+        Shape (out_features, in_features), uniform within ±1/√in_features at the start.
+    bias : Parameter or None
+        Shape (out_features,), from the same distribution.
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device | str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(_creation.empty((out_features, in_features), device=device, dtype=dtype))
+        self.bias = Parameter(_creation.empty((out_features,), device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew."""
+        bound = 1.0 / math.sqrt(self.in_features) if self.in_features > 0 else 0.0
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(..., in_features) to (..., out_features)."""
+        return functional.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The arguments, for `repr`."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Identity(Module):
+    """Returns its input; takes and ignores any arguments."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input itself."""
+        return input
