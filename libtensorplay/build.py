@@ -96,8 +96,9 @@ def compile_objects(variant: str, kit: Toolkit, out: Path, sanitizer: str | None
     checks = _sanitizer_flags(sanitizer)
     sources = sorted(HERE.glob("src/**/*.c"))
     commands: list[tuple[str | Path, ...]] = []
+    # What stands below src/: the host's version of the runtime, or what an old runtime lacks.
+    sources += sorted(HERE.glob("emulated/*.c" if emulated else "compat/*.c"))
     if emulated:
-        sources += sorted(HERE.glob("emulated/*.c"))
         kernels = sorted(HERE.glob("emulated/*.cpp"))
         commands += [(*_cxx(), *KERNEL_FLAGS, *checks, *flags, "-c", path) for path in kernels]
     commands += [(*_cc(), *C_FLAGS, *checks, *flags, "-c", path) for path in sources]

@@ -5,4 +5,22 @@
 
 #include <cuda_runtime_api.h>
 
+#if CUDART_VERSION < 12080
+/* The runtime has libraries from 12.8 on, and only since then cudaLaunchKernel takes their kernels. Before,
+ * compat/library.c asks the driver, which has both since 12.0. */
+#define cudaLaunchKernel tp_compat_launch_kernel
+
+typedef struct CUlib_st *cudaLibrary_t;
+enum cudaJitOption { cudaJitOptionNone };
+enum cudaLibraryOption { cudaLibraryOptionNone };
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit_options,
+                                void **jit_values, unsigned int n_jit, enum cudaLibraryOption *options,
+                                void **values, unsigned int n);
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name);
+cudaError_t cudaLibraryUnload(cudaLibrary_t library);
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                             cudaStream_t stream);
+#endif
+
 #endif
