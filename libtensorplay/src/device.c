@@ -149,15 +149,24 @@ tp_status_t tp__device_enter(int32_t device, const char *operation) {
   return TP_OK;
 }
 
-bool tp__device_enter_quietly(int32_t device) {
+bool tp__device_visit(int32_t device, int32_t *out_before) {
+  *out_before = -1;
   if (is_entered(device)) return true;
-  if (!atomic_load_explicit(&devices[device].started, memory_order_acquire)) return false;
-  if (cudaSetDevice(device) != cudaSuccess) {
+  if (!tp_device_is_started(device)) return false;
+  /* A device that we have not started is not put back: cudaSetDevice would start it. */
+  int before = -1;
+  if (cudaGetDevice(&before) == cudaSuccess && tp_device_is_started(before)) *out_before = before;
+  if (cudaSetDevice(device)) {
     (void)cudaGetLastError();
     return false;
   }
   entered_device = device;
   return true;
+}
+
+void tp__device_leave(int32_t before) {
+  if (before < 0 || before == entered_device) return;
+  if (cudaSetDevice(before) == cudaSuccess) entered_device = before;
 }
 
 int32_t tp_device_is_started(int32_t device) {
@@ -214,21 +223,16 @@ tp_status_t tp__device_check_fault(int32_t device) {
 
 /* ---- peers ---- */
 
-/* Leaves CUDA's current device at `from`. */
 static tp_status_t ask_peer(int32_t from, int32_t to, int *out_can) {
   const char *operation = "device_enable_peer";
-  TP_TRY(tp__device_enter(to, operation));
+  TP_TRY(tp__device_enter(to, operation)); /* both must be started */
   TP_TRY(tp__device_enter(from, operation));
   TP_TRY_CUDA(cudaDeviceCanAccessPeer(out_can, from, to), operation);
   if (!*out_can) return TP_OK;
   cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
-  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+  if (error == cudaErrorPeerAccessAlreadyEnabled || error == cudaErrorTooManyPeers) {
     (void)cudaGetLastError();
-    return TP_OK;
-  }
-  if (error == cudaErrorTooManyPeers) {
-    (void)cudaGetLastError();
-    *out_can = 0;
+    *out_can = error == cudaErrorPeerAccessAlreadyEnabled;
     return TP_OK;
   }
   TP_TRY_CUDA(error, operation);
@@ -245,8 +249,8 @@ tp_status_t tp__device_enable_peer(int32_t from, int32_t to, bool *out_can) {
     int can = 0;
     tp_status_t status = ask_peer(from, to, &can);
     tp__capture_restore(mode);
+    tp__device_leave(before);
     TP_TRY(status);
-    if (before >= 0) TP_TRY(tp__device_enter(before, "device_enable_peer"));
     state = can ? PEER_YES : PEER_NO;
     atomic_store_explicit(known, state, memory_order_release);
   }

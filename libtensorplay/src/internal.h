@@ -48,8 +48,10 @@ int32_t tp__device_resolve(int32_t device, const char *operation);
  * two loads with one visible device, one cudaGetDevice with several (docs/design/errors.md). Every function
  * that calls CUDA for a device calls this first. */
 tp_status_t tp__device_enter(int32_t device, const char *operation);
-/* The same for release functions, on a device that was started: false on failure, the slot stays. */
-bool tp__device_enter_quietly(int32_t device);
+/* The same for release functions, on a device that was started: never writes the slot. False on failure.
+ * Ends with tp__device_leave, which puts back the device that was current before. */
+bool tp__device_visit(int32_t device, int32_t *out_before);
+void tp__device_leave(int32_t before);
 /* Between these two, CUDA calls of this thread that a capture forbids (allocations, queries) neither break
  * nor wait for a capture, ours or another library's. */
 static inline enum cudaStreamCaptureMode tp__capture_relax(void) {

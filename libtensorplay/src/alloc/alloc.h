@@ -1,0 +1,206 @@
+/* What the files of the allocator share; docs/design/allocator.md explains the whole. A heap is what the
+ * allocator keeps for one device, and its lock guards everything below it. The files, lowest first:
+ *
+ *   stats      counters
+ *   block      records of blocks: taken, split, merged
+ *   pool       free blocks, best fit
+ *   segment    memory from the driver and back
+ *   defer      blocks that other streams still use
+ *   address    blocks by their address
+ *   alloc      the order of attempts, what others call
+ *   memory     the raw calls of tensorplay.h */
+#ifndef TP_ALLOC_H
+#define TP_ALLOC_H
+
+#include <pthread.h>
+
+#include "../internal.h"
+
+#define TP_BLOCK_UNIT ((size_t)512)          /* sizes of blocks are multiples, addresses too */
+#define TP_SMALL_LIMIT (1 * TP_MiB)          /* larger blocks come from the large pool */
+#define TP_SMALL_SEGMENT (2 * TP_MiB)
+#define TP_LARGE_SEGMENT (20 * TP_MiB)       /* for blocks below TP_OWN_SEGMENT_LIMIT */
+#define TP_OWN_SEGMENT_LIMIT (10 * TP_MiB)   /* from here on a block gets a segment of its own */
+#define TP_SEGMENT_UNIT (2 * TP_MiB)         /* to which the size of such a segment is rounded up */
+#define TP_LARGE_REST_LIMIT (1 * TP_MiB)     /* a large block is split when more than this remains */
+
+typedef struct tp__heap tp__heap_t;
+typedef struct tp__segment tp__segment_t;
+typedef struct tp__use tp__use_t;
+typedef struct tp__use_queue tp__use_queue_t;
+
+/* ---- stats.c ---- */
+
+typedef enum tp__stat {
+#define TP_STAT_FAMILY(name) TP_STAT_##name, TP_STAT_END_##name = TP_STAT_##name + 11,
+#define TP_STAT_OVERSIZE(name) TP_STAT_##name, TP_STAT_END_##name = TP_STAT_##name + 3,
+#define TP_STAT_SCALAR(name) TP_STAT_##name,
+#include "stats.def"
+#undef TP_STAT_FAMILY
+#undef TP_STAT_OVERSIZE
+#undef TP_STAT_SCALAR
+  TP_STAT_COUNT
+} tp__stat_t;
+
+/* Which pool a figure is of; "all" is their sum. */
+typedef enum tp__size_class { TP_CLASS_ALL = 0, TP_CLASS_LARGE = 1, TP_CLASS_SMALL = 2 } tp__size_class_t;
+
+enum { TP_FIGURE_CURRENT = 0, TP_FIGURE_PEAK = 1, TP_FIGURE_ALLOCATED = 2, TP_FIGURE_FREED = 3 };
+
+static inline void tp__stat_increase_one(int64_t *figures, int64_t amount) {
+  int64_t current = figures[TP_FIGURE_CURRENT] += amount;
+  if (current > figures[TP_FIGURE_PEAK]) figures[TP_FIGURE_PEAK] = current;
+  figures[TP_FIGURE_ALLOCATED] += amount;
+}
+
+static inline void tp__stat_decrease_one(int64_t *figures, int64_t amount) {
+  figures[TP_FIGURE_CURRENT] -= amount;
+  figures[TP_FIGURE_FREED] += amount;
+}
+
+/* Both for the pool's own figures and for "all". */
+static inline void tp__stat_increase(int64_t *stats, tp__stat_t family, tp__size_class_t class,
+                                     size_t amount) {
+  tp__stat_increase_one(&stats[family], (int64_t)amount);
+  tp__stat_increase_one(&stats[family + 4 * class], (int64_t)amount);
+}
+
+static inline void tp__stat_decrease(int64_t *stats, tp__stat_t family, tp__size_class_t class,
+                                     size_t amount) {
+  tp__stat_decrease_one(&stats[family], (int64_t)amount);
+  tp__stat_decrease_one(&stats[family + 4 * class], (int64_t)amount);
+}
+
+/* ---- block.c ---- */
+
+typedef enum tp__block_state {
+  TP_BLOCK_FREE,    /* in a shelf of its pool */
+  TP_BLOCK_LIVE,    /* held by the program */
+  TP_BLOCK_PENDING, /* given back, but other streams still use it */
+} tp__block_state_t;
+
+struct tp__block {
+  char *address;
+  size_t nbytes;
+  size_t requested_nbytes;    /* what the program asked for; of live blocks */
+  tp__segment_t *segment;
+  tp_stream_t *stream;        /* whose order makes reuse safe */
+  tp__block_t *previous;      /* neighbours in the segment, by address */
+  tp__block_t *next;
+  tp__block_t *left;          /* of free blocks: children in the tree of their bin */
+  tp__block_t *right;         /* also links spare records */
+  tp__block_t *chain;         /* of live blocks of tp_memory_alloc: the next one in address.c's bucket */
+  tp__use_t *uses;            /* of live blocks: other streams that were recorded */
+  uint32_t priority;          /* random, balances the tree of a bin */
+  int32_t pending_uses;       /* of pending blocks */
+  tp__block_state_t state;
+};
+
+/* A fresh record, all zero but for its priority; NULL without host memory. */
+tp__block_t *tp__block_new(tp__heap_t *heap);
+void tp__block_delete(tp__heap_t *heap, tp__block_t *block);
+/* Cuts a block that is in no shelf down to nbytes and returns the rest, with its state and stream, also in
+ * no shelf; NULL without host memory, the block is then unchanged. */
+tp__block_t *tp__block_split(tp__heap_t *heap, tp__block_t *block, size_t nbytes);
+/* Joins two neighbours that are in no shelf; the record of the second is deleted. */
+void tp__block_merge(tp__heap_t *heap, tp__block_t *block, tp__block_t *next);
+
+/* ---- pool.c ---- */
+
+enum { TP_BIN_COUNT = 512 };
+
+/* The free blocks of one pool that belong to one stream, in bins by size. */
+typedef struct tp__shelf {
+  tp_stream_t *stream;
+  uint64_t occupied[TP_BIN_COUNT / 64]; /* one bit per bin */
+  tp__block_t *bins[TP_BIN_COUNT];      /* trees ordered by size, then address */
+} tp__shelf_t;
+
+typedef struct tp__pool {
+  tp__shelf_t **shelves; /* by stream number; NULL before the first segment for a stream */
+  int32_t room;
+} tp__pool_t;
+
+/* Makes sure that a stream has a shelf, without which none of its blocks may be inserted. False without
+ * host memory. */
+bool tp__pool_prepare(tp__pool_t *pool, tp_stream_t *stream);
+/* The smallest free block of at least nbytes, of those the lowest; NULL when there is none. */
+tp__block_t *tp__pool_find(const tp__pool_t *pool, int32_t stream_id, size_t nbytes);
+/* Into and out of the shelf of the block's stream. */
+void tp__pool_insert(tp__heap_t *heap, tp__block_t *block);
+void tp__pool_remove(tp__heap_t *heap, tp__block_t *block);
+/* As insert, after merging with free neighbours of the same stream: the whole block. */
+tp__block_t *tp__pool_insert_merged(tp__heap_t *heap, tp__block_t *block);
+/* Bytes of the largest free block of the heap. */
+size_t tp__pool_largest_free(const tp__heap_t *heap);
+
+/* ---- segment.c ---- */
+
+struct tp__segment {
+  tp__heap_t *heap;
+  tp__size_class_t class;
+  size_t nbytes;
+  size_t active;          /* blocks that are live or pending */
+  tp__block_t *first;     /* by address */
+  tp__segment_t *previous;
+  tp__segment_t *next;
+};
+
+/* The size of the segment that is obtained for a block of nbytes. */
+size_t tp__segment_size(size_t block_nbytes);
+/* A new segment with one block for `stream`, free and in its shelf, which must exist. The device is entered.
+ * *out_refused: the driver has no room, in which case the error slot is left alone. */
+tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbytes, tp_stream_t *stream,
+                               tp__block_t **out_block, bool *out_refused);
+/* Gives every segment without active blocks back. The device is entered. */
+tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation);
+/* Bytes of such segments. */
+size_t tp__segment_idle_nbytes(const tp__heap_t *heap);
+
+/* ---- defer.c ---- */
+
+/* True when work of the stream is being captured now, or when it cannot be told without breaking a
+ * capture. Such a stream must not be queried, and its events never. */
+bool tp__defer_is_capturing(tp_stream_t *stream);
+/* Notes that `stream` uses a live block. Status: HOST_MEMORY, CUDA. */
+tp_status_t tp__defer_note(tp__heap_t *heap, tp__block_t *block, tp_stream_t *stream);
+/* A block with uses was given back: it becomes pending. */
+void tp__defer_block(tp__heap_t *heap, tp__block_t *block);
+/* Returns the blocks whose uses have passed to their pools. */
+void tp__defer_poll(tp__heap_t *heap);
+/* Waits for all uses but those of streams that are being captured. */
+void tp__defer_wait(tp__heap_t *heap);
+
+/* ---- address.c ---- */
+
+/* False without host memory. */
+bool tp__address_insert(tp__block_t *block);
+/* Takes the block at an address out of the table; NULL when there is none. */
+tp__block_t *tp__address_remove(void *address);
+
+/* ---- alloc.c ---- */
+
+struct tp__heap {
+  pthread_mutex_t lock;
+  int32_t device;
+  int32_t deferred;           /* uses in the queues */
+  tp__pool_t pools[3];        /* by size class; TP_CLASS_ALL is not used */
+  tp__segment_t *segments;
+  tp__use_queue_t *queues;
+  tp__use_t *spare_uses;
+  tp__block_t *spare_blocks;
+  uint32_t random;            /* state of the generator of priorities, never 0 */
+  int64_t stats[TP_STAT_COUNT];
+};
+
+tp__heap_t *tp__heap(int32_t device);
+/* An active block becomes free: its counters, its segment's, its neighbours. */
+void tp__heap_retire(tp__heap_t *heap, tp__block_t *block);
+
+#if TP_DEBUG >= 1
+/* ---- validate.c ---- */
+/* NULL when everything that the allocator knows of the device fits together, else what does not. */
+const char *tp__heap_validate(int32_t device);
+#endif
+
+#endif

@@ -1,0 +1,161 @@
+/* Blocks that were given back while other streams may still use them. At that moment an event is recorded on
+ * each stream that was noted (record_stream); the block becomes free when all of them have passed, which
+ * every allocation checks. Uses wait in one queue for each stream: events of a stream pass in order, so only
+ * the first of a queue is asked.
+ *
+ * Everything that can fail happens when a use is noted: its record, its queue and its event exist before
+ * the block is given back. An event is not recorded while its stream is being captured, for an event of a
+ * capture can never be asked; the use then waits in its queue until the capture has ended. */
+#include <stdlib.h>
+
+#include "alloc.h"
+
+struct tp__use {
+  tp__block_t *block;
+  tp__use_queue_t *queue;
+  cudaEvent_t event;
+  bool recorded;
+  tp__use_t *next; /* of the block's uses, later of the queue */
+};
+
+struct tp__use_queue {
+  tp_stream_t *stream;
+  tp__use_t *first;
+  tp__use_t *last;
+  int32_t unrecorded;
+  tp__use_queue_t *next;
+};
+
+bool tp__defer_is_capturing(tp_stream_t *stream) {
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaError_t error = cudaStreamIsCapturing(tp__stream_cuda(stream), &status);
+  if (error) (void)cudaGetLastError(); /* of the default stream: a stream that waits for it is captured */
+  return error || status != cudaStreamCaptureStatusNone;
+}
+
+/* ---- noting a use ---- */
+
+static tp__use_queue_t *find_queue(tp__heap_t *heap, tp_stream_t *stream) {
+  tp__use_queue_t *queue = heap->queues;
+  while (queue && queue->stream != stream) queue = queue->next;
+  if (queue) return queue;
+  queue = calloc(1, sizeof *queue);
+  if (!queue) return NULL;
+  queue->stream = stream;
+  queue->next = heap->queues;
+  return heap->queues = queue;
+}
+
+static tp__use_t *new_use(tp__heap_t *heap) {
+  tp__use_t *use = heap->spare_uses;
+  if (!use) return malloc(sizeof *use);
+  heap->spare_uses = use->next;
+  return use;
+}
+
+static void delete_use(tp__heap_t *heap, tp__use_t *use) {
+  use->next = heap->spare_uses;
+  heap->spare_uses = use;
+}
+
+tp_status_t tp__defer_note(tp__heap_t *heap, tp__block_t *block, tp_stream_t *stream) {
+  if (stream == block->stream) return TP_OK;
+  for (tp__use_t *use = block->uses; use; use = use->next) {
+    if (use->queue->stream == stream) return TP_OK;
+  }
+  tp__use_queue_t *queue = find_queue(heap, stream);
+  tp__use_t *use = queue ? new_use(heap) : NULL;
+  if (!use) return tp__error_set(TP_HOST_MEMORY, "record_stream", "no host memory to note a stream");
+  *use = (tp__use_t){.block = block, .queue = queue, .next = block->uses};
+  tp_status_t status = tp__event_pool_take(tp_stream_device(stream), &use->event);
+  if (status) {
+    delete_use(heap, use);
+    return status;
+  }
+  block->uses = use;
+  return TP_OK;
+}
+
+/* ---- waiting for uses ---- */
+
+/* Records what waits to be recorded, unless the stream is being captured. */
+static void record_uses(tp__use_queue_t *queue) {
+  if (tp__defer_is_capturing(queue->stream)) return;
+  for (tp__use_t *use = queue->first; use && queue->unrecorded > 0; use = use->next) {
+    if (use->recorded) continue;
+    if (cudaEventRecord(use->event, tp__stream_cuda(queue->stream))) {
+      (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
+      return;
+    }
+    use->recorded = true;
+    queue->unrecorded--;
+  }
+}
+
+/* On the stream's own device, which the default stream needs. */
+static void visit_and_record(tp__use_queue_t *queue) {
+  int32_t before;
+  if (tp__device_visit(tp_stream_device(queue->stream), &before)) record_uses(queue);
+  tp__device_leave(before);
+}
+
+static void finish_first(tp__heap_t *heap, tp__use_queue_t *queue) {
+  tp__use_t *use = queue->first;
+  tp__block_t *block = use->block;
+  queue->first = use->next;
+  heap->deferred--;
+  tp__event_pool_give(tp_stream_device(queue->stream), use->event);
+  delete_use(heap, use);
+  if (--block->pending_uses == 0) tp__heap_retire(heap, block);
+}
+
+typedef cudaError_t event_call(cudaEvent_t event);
+
+/* Finishes the uses for whose events `call` succeeds: cudaEventQuery or cudaEventSynchronize. */
+static void finish_uses(tp__heap_t *heap, event_call *call) {
+  int32_t before; /* in a thread without a device, CUDA would start its device 0 for a query */
+  bool entered = tp__device_visit(heap->device, &before);
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  for (tp__use_queue_t *queue = heap->queues; entered && queue; queue = queue->next) {
+    if (queue->unrecorded > 0) visit_and_record(queue);
+    while (queue->first && queue->first->recorded) {
+      if (call(queue->first->event)) {
+        (void)cudaGetLastError(); /* not ready; or lost, which whoever waits next reports */
+        break;
+      }
+      finish_first(heap, queue);
+    }
+  }
+  tp__capture_restore(mode);
+  tp__device_leave(before);
+}
+
+void tp__defer_block(tp__heap_t *heap, tp__block_t *block) {
+  block->state = TP_BLOCK_PENDING;
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  for (tp__use_t *use = block->uses; use;) {
+    tp__use_t *next = use->next;
+    tp__use_queue_t *queue = use->queue;
+    use->next = NULL;
+    if (queue->first) {
+      queue->last->next = use;
+    } else {
+      queue->first = use;
+    }
+    queue->last = use;
+    queue->unrecorded++;
+    block->pending_uses++;
+    heap->deferred++;
+    visit_and_record(queue);
+    use = next;
+  }
+  block->uses = NULL;
+  tp__capture_restore(mode);
+}
+
+void tp__defer_poll(tp__heap_t *heap) { finish_uses(heap, cudaEventQuery); }
+
+void tp__defer_wait(tp__heap_t *heap) {
+  heap->stats[TP_STAT_num_sync_all_streams]++;
+  finish_uses(heap, cudaEventSynchronize);
+}

@@ -1,0 +1,57 @@
+/* The memory section of tensorplay.h, but for the statistics: raw blocks by address, the cache as a whole,
+ * and the driver's view of the device. */
+#include "alloc.h"
+
+void *tp_memory_alloc(size_t nbytes, tp_stream_t *stream) {
+  const char *operation = "memory_alloc";
+  if (!stream) {
+    tp__error_set(TP_INVALID_ARGUMENT, operation, "got NULL, expected a stream");
+    return NULL;
+  }
+  if (nbytes == 0) {
+    tp__error_clear();
+    return NULL;
+  }
+  tp__block_t *block = tp__alloc(nbytes, stream);
+  if (!block) return NULL;
+  if (!tp__address_insert(block)) {
+    tp__alloc_free(block);
+    tp__error_set(TP_HOST_MEMORY, operation, "no host memory to list the block");
+    return NULL;
+  }
+  return tp__alloc_address(block);
+}
+
+void tp_memory_free(void *address) {
+  tp__block_t *block = tp__address_remove(address);
+  if (block) tp__alloc_free(block);
+}
+
+/* Under the heap's lock. */
+static tp_status_t release_cache(tp__heap_t *heap, const char *operation) {
+  TP_TRY(tp__device_enter(heap->device, operation));
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  if (heap->deferred > 0) tp__defer_wait(heap);
+  tp_status_t status = tp__segment_release_idle(heap, operation);
+  tp__capture_restore(mode);
+  return status;
+}
+
+tp_status_t tp_memory_empty_cache(int32_t device) {
+  device = tp__device_resolve(device, "memory_empty_cache");
+  if (device < 0) return device;
+  tp__heap_t *heap = tp__heap(device);
+  pthread_mutex_lock(&heap->lock);
+  tp_status_t status = heap->segments ? release_cache(heap, "memory_empty_cache") : TP_OK;
+  pthread_mutex_unlock(&heap->lock);
+  return status;
+}
+
+tp_status_t tp_memory_get_info(int32_t device, size_t *out_free, size_t *out_total) {
+  const char *operation = "memory_get_info";
+  device = tp__device_resolve(device, operation);
+  if (device < 0) return device;
+  TP_TRY(tp__device_enter(device, operation));
+  TP_TRY_CUDA(cudaMemGetInfo(out_free, out_total), operation);
+  return TP_OK;
+}

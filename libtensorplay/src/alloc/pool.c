@@ -1,0 +1,181 @@
+/* Free blocks: best fit, by size and then by address, among the blocks of one pool and stream.
+ *
+ * A shelf sorts its blocks into bins, 16 to an octave, and marks the bins in use in a bitmap. Inside a bin
+ * the blocks form a treap, which orders by size and address and stays balanced through random priorities.
+ * So a search looks into one small tree and then at most at the lowest block of the next bin in use; with
+ * thousands of free blocks a bin holds a few. Below 16 KiB every size has a bin of its own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+
+/* ---- trees ---- */
+
+static bool comes_before(const tp__block_t *a, const tp__block_t *b) {
+  return a->nbytes != b->nbytes ? a->nbytes < b->nbytes : a->address < b->address;
+}
+
+static void tree_insert(tp__block_t **slot, tp__block_t *block) {
+  while (*slot && (*slot)->priority >= block->priority) {
+    slot = comes_before(block, *slot) ? &(*slot)->left : &(*slot)->right;
+  }
+  /* The block takes this place; what stood here is parted into what comes before it and after it. */
+  tp__block_t *rest = *slot;
+  *slot = block;
+  tp__block_t **before = &block->left;
+  tp__block_t **after = &block->right;
+  while (rest) {
+    if (comes_before(rest, block)) {
+      *before = rest;
+      before = &rest->right;
+      rest = rest->right;
+    } else {
+      *after = rest;
+      after = &rest->left;
+      rest = rest->left;
+    }
+  }
+  *before = *after = NULL;
+}
+
+static void tree_remove(tp__block_t **slot, tp__block_t *block) {
+  while (*slot != block) slot = comes_before(block, *slot) ? &(*slot)->left : &(*slot)->right;
+  tp__block_t *left = block->left;
+  tp__block_t *right = block->right;
+  while (left && right) {
+    if (left->priority >= right->priority) {
+      *slot = left;
+      slot = &left->right;
+      left = left->right;
+    } else {
+      *slot = right;
+      slot = &right->left;
+      right = right->left;
+    }
+  }
+  *slot = left ? left : right;
+}
+
+static tp__block_t *tree_find(tp__block_t *block, size_t nbytes) {
+  tp__block_t *best = NULL;
+  while (block) {
+    if (block->nbytes >= nbytes) {
+      best = block;
+      block = block->left;
+    } else {
+      block = block->right;
+    }
+  }
+  return best;
+}
+
+/* ---- bins ---- */
+
+enum { EXACT_BINS = 32, BINS_PER_OCTAVE = 16 };
+
+/* Units below 32 have a bin each, then come 16 to an octave; the last bin also takes all above it. */
+static int bin_of(size_t nbytes) {
+  size_t units = nbytes / TP_BLOCK_UNIT;
+  if (units < EXACT_BINS) return (int)units;
+  int octave = 63 - __builtin_clzll(units);
+  int bin = EXACT_BINS + (octave - 5) * BINS_PER_OCTAVE + (int)((units >> (octave - 4)) % BINS_PER_OCTAVE);
+  return bin < TP_BIN_COUNT ? bin : TP_BIN_COUNT - 1;
+}
+
+/* The first bin in use from `bin` on, or TP_BIN_COUNT. */
+static int next_bin(const tp__shelf_t *shelf, int bin) {
+  if (bin >= TP_BIN_COUNT) return TP_BIN_COUNT;
+  int word = bin / 64;
+  uint64_t bits = shelf->occupied[word] & (~(uint64_t)0 << bin % 64);
+  while (!bits) {
+    if (++word == TP_BIN_COUNT / 64) return TP_BIN_COUNT;
+    bits = shelf->occupied[word];
+  }
+  return 64 * word + __builtin_ctzll(bits);
+}
+
+static tp__shelf_t *shelf_of(const tp__heap_t *heap, const tp__block_t *block) {
+  return heap->pools[block->segment->class].shelves[tp__stream_id(block->stream)];
+}
+
+/* Free pieces of a split segment cannot go back to the driver, which is why they are counted. */
+static bool is_piece(const tp__block_t *block) { return block->previous || block->next; }
+
+/* ---- pools ---- */
+
+bool tp__pool_prepare(tp__pool_t *pool, tp_stream_t *stream) {
+  int32_t id = tp__stream_id(stream);
+  if (id >= pool->room) {
+    int32_t room = 2 * id + 1;
+    tp__shelf_t **shelves = realloc(pool->shelves, (size_t)room * sizeof(tp__shelf_t *));
+    if (!shelves) return false;
+    memset(shelves + pool->room, 0, (size_t)(room - pool->room) * sizeof(tp__shelf_t *));
+    pool->shelves = shelves;
+    pool->room = room;
+  }
+  if (!pool->shelves[id]) {
+    pool->shelves[id] = calloc(1, sizeof(tp__shelf_t));
+    if (!pool->shelves[id]) return false;
+    pool->shelves[id]->stream = stream;
+  }
+  return true;
+}
+
+tp__block_t *tp__pool_find(const tp__pool_t *pool, int32_t stream_id, size_t nbytes) {
+  const tp__shelf_t *shelf = stream_id < pool->room ? pool->shelves[stream_id] : NULL;
+  if (!shelf) return NULL;
+  int bin = bin_of(nbytes);
+  tp__block_t *block = tree_find(shelf->bins[bin], nbytes);
+  if (block) return block;
+  bin = next_bin(shelf, bin + 1);
+  return bin < TP_BIN_COUNT ? tree_find(shelf->bins[bin], nbytes) : NULL;
+}
+
+void tp__pool_insert(tp__heap_t *heap, tp__block_t *block) {
+  tp__shelf_t *shelf = shelf_of(heap, block);
+  int bin = bin_of(block->nbytes);
+  block->state = TP_BLOCK_FREE;
+  tree_insert(&shelf->bins[bin], block);
+  shelf->occupied[bin / 64] |= (uint64_t)1 << bin % 64;
+  if (is_piece(block)) {
+    tp__stat_increase(heap->stats, TP_STAT_inactive_split, block->segment->class, 1);
+    tp__stat_increase(heap->stats, TP_STAT_inactive_split_bytes, block->segment->class, block->nbytes);
+  }
+}
+
+void tp__pool_remove(tp__heap_t *heap, tp__block_t *block) {
+  tp__shelf_t *shelf = shelf_of(heap, block);
+  int bin = bin_of(block->nbytes);
+  tree_remove(&shelf->bins[bin], block);
+  if (!shelf->bins[bin]) shelf->occupied[bin / 64] &= ~((uint64_t)1 << bin % 64);
+  if (is_piece(block)) {
+    tp__stat_decrease(heap->stats, TP_STAT_inactive_split, block->segment->class, 1);
+    tp__stat_decrease(heap->stats, TP_STAT_inactive_split_bytes, block->segment->class, block->nbytes);
+  }
+}
+
+tp__block_t *tp__pool_insert_merged(tp__heap_t *heap, tp__block_t *block) {
+  tp__block_t *previous = block->previous;
+  if (previous && previous->state == TP_BLOCK_FREE && previous->stream == block->stream) {
+    tp__pool_remove(heap, previous);
+    tp__block_merge(heap, previous, block);
+    block = previous;
+  }
+  tp__block_t *next = block->next;
+  if (next && next->state == TP_BLOCK_FREE && next->stream == block->stream) {
+    tp__pool_remove(heap, next);
+    tp__block_merge(heap, block, next);
+  }
+  tp__pool_insert(heap, block);
+  return block;
+}
+
+size_t tp__pool_largest_free(const tp__heap_t *heap) {
+  size_t largest = 0;
+  for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
+    for (const tp__block_t *block = segment->first; block; block = block->next) {
+      if (block->state == TP_BLOCK_FREE && block->nbytes > largest) largest = block->nbytes;
+    }
+  }
+  return largest;
+}

@@ -1,0 +1,63 @@
+/* The counters, read and reset. They change together with what they count, under the heap's lock, so a
+ * reading is consistent over the whole device. */
+#include <string.h>
+
+#include "alloc.h"
+
+/* True for the statistics with four figures. */
+static bool has_figures(int32_t key) { return key < TP_STAT_num_alloc_retries; }
+
+static tp__heap_t *lock_heap(int32_t device) {
+  tp__heap_t *heap = tp__heap(device);
+  pthread_mutex_lock(&heap->lock);
+  return heap;
+}
+
+int64_t tp_memory_stat(int32_t device, int32_t key) {
+  device = tp__device_resolve(device, "memory_stat");
+  if (device < 0) return device;
+  if (key < 0 || key >= TP_STAT_COUNT) {
+    return tp__error_set(TP_INVALID_ARGUMENT, "memory_stat", "got key %d, expected 0 to %d", key,
+                         TP_STAT_COUNT - 1);
+  }
+  tp__heap_t *heap = lock_heap(device);
+  int64_t value = heap->stats[key];
+  pthread_mutex_unlock(&heap->lock);
+  return value;
+}
+
+tp_status_t tp_memory_stats(int32_t device, int64_t *out, int32_t n) {
+  device = tp__device_resolve(device, "memory_stats");
+  if (device < 0) return device;
+  if (n != TP_STAT_COUNT) {
+    return tp__error_set(TP_INVALID_ARGUMENT, "memory_stats", "got room for %d values, expected %d", n,
+                         TP_STAT_COUNT);
+  }
+  tp__heap_t *heap = lock_heap(device);
+  memcpy(out, heap->stats, sizeof heap->stats);
+  pthread_mutex_unlock(&heap->lock);
+  return TP_OK;
+}
+
+tp_status_t tp_memory_reset_peak_stats(int32_t device) {
+  device = tp__device_resolve(device, "memory_reset_peak_stats");
+  if (device < 0) return device;
+  tp__heap_t *heap = lock_heap(device);
+  for (int32_t key = 0; has_figures(key); key += 4) {
+    heap->stats[key + TP_FIGURE_PEAK] = heap->stats[key + TP_FIGURE_CURRENT];
+  }
+  pthread_mutex_unlock(&heap->lock);
+  return TP_OK;
+}
+
+tp_status_t tp_memory_reset_accumulated_stats(int32_t device) {
+  device = tp__device_resolve(device, "memory_reset_accumulated_stats");
+  if (device < 0) return device;
+  tp__heap_t *heap = lock_heap(device);
+  for (int32_t key = 0; has_figures(key); key += 4) {
+    heap->stats[key + TP_FIGURE_ALLOCATED] = heap->stats[key + TP_FIGURE_FREED] = 0;
+  }
+  heap->stats[TP_STAT_num_alloc_retries] = heap->stats[TP_STAT_num_ooms] = 0;
+  pthread_mutex_unlock(&heap->lock);
+  return TP_OK;
+}
