@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from installs import Environment, run
 
-MiB = 1 << 20
+MB = 1_000_000
 FULL = {"TENSORPLAY_BUILD_CUDA": "12.9,13.0,emulated", "TENSORPLAY_KERNELS": "1"}
 VARIANTS = {"cuda12": 12090, "cuda13": 13000, "emulated": 13000}
 LIB = "tensorplay/cuda/_native/lib"
@@ -45,8 +45,8 @@ def test_build_takes_at_most_90_seconds(wheel: tuple[Path, float]) -> None:
     assert wheel[1] <= 90
 
 
-def test_wheel_is_at_most_8_mib(wheel: tuple[Path, float]) -> None:
-    assert wheel[0].stat().st_size <= 8 * MiB
+def test_wheel_is_at_most_8_megabytes(wheel: tuple[Path, float]) -> None:
+    assert wheel[0].stat().st_size <= 8 * MB
 
 
 def test_one_file_serves_every_python(wheel: tuple[Path, float]) -> None:
