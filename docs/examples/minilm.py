@@ -86,9 +86,7 @@ class Layer(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.attention = nn.ModuleDict(
-            {"self": SelfAttention(config), "output": Output(config, config.hidden_size)}
-        )
+        self.attention = nn.ModuleDict({"self": SelfAttention(config), "output": Output(config, config.hidden_size)})
         self.intermediate = nn.ModuleDict({"dense": nn.Linear(config.hidden_size, config.intermediate_size)})
         self.output = Output(config, config.intermediate_size)
 

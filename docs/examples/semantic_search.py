@@ -81,9 +81,10 @@ def main() -> None:
     if not on_host:
         use_emulated_device_without_gpu()
     try:
-        import tensorplay
         from sentence_encoder import SentenceEncoder, model_folder
         from tqdm import tqdm
+
+        import tensorplay
     except ModuleNotFoundError as error:
         raise SystemExit(f"{error}: pip install {error.name}") from None
 

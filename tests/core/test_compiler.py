@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tensorplay import compiler
 from tensorplay.compiler import backends, registry
 from tensorplay.errors import DTypeError, InvalidArgumentError
@@ -16,7 +17,7 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test has a registry of its own."""
     monkeypatch.setattr(registry, "_registered", {})
-    yield
+    return
 
 
 def identity(function: Any, inputs: Any) -> Any:
@@ -41,7 +42,7 @@ def test_a_name_is_given_once() -> None:
 
 def test_what_is_not_there() -> None:
     compiler.register_backend(identity)
-    with pytest.raises(InvalidArgumentError, match="got 'nothing', expected one of: .*identity"):
+    with pytest.raises(InvalidArgumentError, match=r"got 'nothing', expected one of: .*identity"):
         compiler.lookup_backend("nothing")
     with pytest.raises(DTypeError, match="got int"):
         compiler.register_backend(3)  # type: ignore[type-var]

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+
 from tensorplay import _plugins, doctor
 
 
@@ -26,7 +27,8 @@ def test_environment_shows_what_changes_the_outcome(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     monkeypatch.setenv("HOME_ADDRESS", "secret")
     shown = doctor.report()["environment"]
-    assert shown["TENSORPLAY_CUDA_RUNTIME"] == "none" and shown["CUDA_VISIBLE_DEVICES"] == "1"
+    assert shown["TENSORPLAY_CUDA_RUNTIME"] == "none"
+    assert shown["CUDA_VISIBLE_DEVICES"] == "1"
     assert "HOME_ADDRESS" not in shown
     assert "TENSORPLAY_CUDA_RUNTIME=none" in doctor.text(doctor.report())
 
@@ -77,7 +79,8 @@ def test_facts_of_a_backend_are_shown_in_order(monkeypatch: pytest.MonkeyPatch) 
 def test_command_line_prints_and_ends_well() -> None:
     command = [sys.executable, "-m", "tensorplay.doctor"]
     plain = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "Distributions" in plain.stdout and "Devices of type 'cpu': available" in plain.stdout
+    assert "Distributions" in plain.stdout
+    assert "Devices of type 'cpu': available" in plain.stdout
     assert plain.stderr == ""
     as_json = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
     assert json.loads(as_json.stdout)["backends"]["cpu"]["available"] is True

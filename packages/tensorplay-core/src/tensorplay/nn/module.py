@@ -114,7 +114,9 @@ class Module:
             raise InvalidArgumentError(f"{operation}: got the name {name!r}, expected one without dots, not empty")
         former = getattr(self, name, None)
         if former is not None and not isinstance(former, kind):
-            raise InvalidArgumentError(f"{operation}: got the name {name!r}, which is taken by a {type(former).__name__}")
+            raise InvalidArgumentError(
+                f"{operation}: got the name {name!r}, which is taken by a {type(former).__name__}"
+            )
 
     def _own(self, kind: type[Kind]) -> Iterator[tuple[str, Kind]]:
         """The attributes of one kind, in the order of their first assignment."""
@@ -271,7 +273,7 @@ class Module:
 
         owned = list(_once((name, tensor) for name, tensor in (*self.named_parameters(), *self.named_buffers())))
         converted = [convert(tensor) for _, tensor in owned]
-        for (_, tensor), result in zip(owned, converted):
+        for (_, tensor), result in zip(owned, converted, strict=False):
             if result is not tensor:
                 tensor._replace(result)
         return self

@@ -73,4 +73,5 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """The arguments, for `repr`."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        affine = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return f"{self.normalized_shape}, eps={self.eps}, {affine}"
