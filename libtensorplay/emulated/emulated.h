@@ -1,0 +1,210 @@
+/* The emulated device: what its files share. Its nouns:
+ *
+ *   piece    one unit of queued work: a kernel, a copy, a fill, a record, a wait, a host function.
+ *   stream   the pieces that are still to run, in order.
+ *   mark     a point in a stream: what an event records, what a stream waits for.
+ *   range    one live allocation, of a device or of pinned host memory.
+ *
+ * Names begin with emu_ because these files are linked together with src/, whose shared names begin with
+ * tp__. One lock guards everything; each function of CUDA takes it on entry and drops it on return, and
+ * only a host function (cudaLaunchHostFunc) runs without it. */
+#ifndef TP_EMULATED_INTERNAL_H
+#define TP_EMULATED_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../src/cuda_api.h" /* the spelling of the toolkit in use, nothing else */
+
+#define EMU_MAX_DEVICES 8
+#define EMU_FIBRES 32      /* threads of a block while fibres are on */
+#define EMU_POISON 0xFF    /* what fresh memory holds: NaN in every floating dtype, -1 in integers */
+#define EMU_MAX_QUEUE 1024 /* pieces of one stream, beyond which an enqueue runs the oldest */
+#define EMU_PIECE_NS 1000   /* virtual time of any work, to which its bytes are added */
+
+typedef enum emu_call {
+#define EMU_CALL(name) EMU_##name,
+#include "calls.def"
+#undef EMU_CALL
+  EMU_CALL_COUNT
+} emu_call_t;
+
+/* ---- queue.c: pieces, and which runs next ---- */
+
+typedef struct emu_stream emu_stream_t;
+
+typedef struct emu_mark {
+  int references;
+  bool done;
+  uint64_t order; /* of the piece that completes it */
+  uint64_t time_ns;
+  emu_stream_t *stream;
+} emu_mark_t;
+
+typedef struct emu_piece {
+  struct emu_piece *next;
+  uint64_t order;         /* number among all pieces of the process, in the order of the calls */
+  uint64_t not_before_ns; /* virtual time of the call */
+  uint64_t cost_ns;
+  int patience;                                        /* how often the scheduler passes it over */
+  emu_mark_t *waits_for;                               /* or NULL */
+  emu_mark_t *completes;                               /* or NULL */
+  cudaError_t (*run)(int device, void *payload);       /* or NULL; an error is the device's end */
+  bool unlocked;                                       /* run without the lock */
+  _Alignas(16) unsigned char payload[];
+} emu_piece_t;
+
+struct emu_stream {
+  emu_stream_t *next_free;
+  int device;
+  unsigned int flags;
+  int priority;
+  bool live;    /* false once destroyed: what it holds still runs */
+  bool held;    /* the scheduler passes it over (tp_emulated_hold) */
+  bool running; /* its first piece is a host function that some thread runs now */
+  emu_piece_t *first;
+  emu_piece_t *last;
+  size_t count;
+  uint64_t clock_ns; /* virtual time at which its last finished piece ended */
+};
+
+/* A zeroed piece with room for a payload, NULL when the host has no memory. */
+emu_piece_t *emu_piece_new(size_t payload_nbytes);
+/* Queues a piece and owns it from then on. */
+void emu_push(emu_stream_t *stream, emu_piece_t *piece);
+/* Runs until the stream's pieces up to `order` are done, and by the seed others. */
+void emu_run_until(emu_stream_t *stream, uint64_t order);
+/* Runs all that the stream, the device, or the process (device -1) holds now. */
+void emu_run_stream(emu_stream_t *stream);
+void emu_run_device(int device);
+/* Runs up to n pieces by the scheduler's choice; how many ran. */
+int emu_step(int n);
+/* After a query has its answer: one step, unless something was queued since the last query. */
+void emu_query_step(void);
+emu_mark_t *emu_mark_retain(emu_mark_t *mark);
+void emu_mark_release(emu_mark_t *mark);
+/* The host has seen that something was done at this virtual time. */
+void emu_host_saw(uint64_t time_ns);
+uint64_t emu_random(void);
+/* A number in 0 .. n-1. */
+uint64_t emu_random_below(uint64_t n);
+void emu_random_seed(uint64_t seed);
+/* How many times the scheduler passes over a copy before it runs it. */
+void emu_copy_patience_set(int steps);
+int emu_copy_patience(void);
+
+/* ---- stream.c ---- */
+/* The legacy default stream of a device. */
+emu_stream_t *emu_stream_legacy(int device);
+/* The stream of a handle, the current device's legacy stream for 0; NULL when it is none or destroyed. */
+emu_stream_t *emu_stream_find(cudaStream_t handle);
+/* All streams that live or hold pieces, the legacy ones of the devices first. */
+size_t emu_streams(emu_stream_t *const **out);
+/* Whether the legacy stream and this one wait for each other. */
+bool emu_stream_blocking(const emu_stream_t *stream);
+/* Called when the last piece of a destroyed stream is done. */
+void emu_stream_drained(emu_stream_t *stream);
+
+/* ---- pointer.c: which memory an address belongs to ---- */
+
+typedef struct emu_range {
+  uintptr_t begin;
+  size_t nbytes;
+  int device; /* of pinned memory: current when it was allocated */
+} emu_range_t;
+
+typedef enum emu_place { EMU_PAGEABLE, EMU_PINNED, EMU_DEVICE, EMU_INVALID } emu_place_t;
+
+/* Where the nbytes at an address lie; EMU_INVALID when they begin in device memory and are not all of one
+ * allocation. *out_device is set for EMU_DEVICE, *out_host to where the bytes can be touched. */
+emu_place_t emu_locate(const void *address, size_t nbytes, int *out_device, unsigned char **out_host);
+/* The allocation that holds an address, NULL when none does; one past its end counts when `end` is set. */
+const emu_range_t *emu_range_find(uintptr_t address, bool end, emu_place_t *out_place);
+/* Device memory of a fresh range, poisoned; 0 when the address space or the host's memory is used up. */
+uintptr_t emu_range_make(int device, size_t nbytes);
+/* Gives the range that begins at an address back; its size, 0 when none begins there. */
+size_t emu_range_drop(uintptr_t begin);
+/* Pinned memory is the host's own; these only keep its ranges. */
+bool emu_pinned_add(uintptr_t begin, size_t nbytes, int device);
+bool emu_pinned_remove(uintptr_t begin);
+
+/* ---- device.c ---- */
+/* Enters a function of CUDA: takes the lock and counts the call. The error with which the call fails at
+ * once: a bad setting, an injected failure, or (when it needs the context) the device's sticky error. */
+cudaError_t emu_begin(emu_call_t call, bool needs_context);
+/* Leaves it: drops the lock, and remembers an error as this thread's last. Returns the error. */
+cudaError_t emu_end(cudaError_t error);
+/* The body of every function of CUDA. */
+#define EMU_RETURN(name, needs_context, body)                  \
+  do {                                                         \
+    cudaError_t emu__error = emu_begin(EMU_##name, needs_context); \
+    if (!emu__error) emu__error = (body);                      \
+    return emu_end(emu__error);                                \
+  } while (0)
+
+void emu_lock(void);
+void emu_unlock(void);
+/* Waits, without the lock, for a host function of another thread to end. */
+void emu_wait_for_others(void);
+void emu_wake_others(void);
+/* While a host function runs, CUDA's functions refuse to be called from it. */
+void emu_in_host_function(bool inside);
+int emu_device_count(void);
+int emu_device_current(void);
+bool emu_peer_enabled(int from, int to);
+/* The sticky error of a device; setting keeps the first. */
+cudaError_t emu_context_error(int device);
+void emu_context_fail(int device, cudaError_t error);
+void emu_contexts_clear(void);
+/* Calls of a function so far while a device was current (-1: any). */
+uint64_t emu_calls(emu_call_t call, int device);
+void emu_calls_clear(void);
+/* The n-th call from now (1: the next) of this function fails; n = 0 takes that back. */
+void emu_fail(emu_call_t call, uint64_t nth, cudaError_t error);
+
+/* ---- settings.c: the environment, read by the first call ---- */
+typedef struct emu_settings {
+  int devices;
+  size_t memory; /* bytes of each device */
+  uint64_t seed;
+  bool fibres;
+  char problem[256]; /* a sentence about the first malformed variable, or empty */
+} emu_settings_t;
+
+const emu_settings_t *emu_settings(void);
+/* Only before the first call; false afterwards. */
+bool emu_settings_set_devices(int devices);
+
+/* ---- memory.c ---- */
+size_t emu_capacity(int device);
+size_t emu_used(int device);
+void emu_capacity_set(int device, size_t nbytes);
+
+/* ---- launch.c, fibre.c ---- */
+/* Ends the running kernel: does not return. The text is for tp_emulated_fault_text. */
+_Noreturn void emu_kernel_fault(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *emu_fault_text(void);
+void emu_fault_clear(void);
+/* The device whose kernel runs now. */
+int emu_kernel_device(void);
+bool emu_fibres(void);
+void emu_fibres_set(bool on);
+typedef enum emu_block_end {
+  EMU_BLOCK_DONE,
+  EMU_BLOCK_DIVERGENT, /* some threads ended while others wait at a barrier */
+  EMU_BLOCK_ABANDONED, /* emu_fibre_abandon */
+  EMU_BLOCK_NO_STACK
+} emu_block_end_t;
+/* Runs one block of `threads` fibres, at most EMU_FIBRES. */
+emu_block_end_t emu_fibre_block(void (*thread)(const void *), const void *arguments, unsigned int threads);
+/* Whether a fibre runs now; the barrier of all of them; and leaving the block from inside one. */
+bool emu_fibre_inside(void);
+void emu_fibre_barrier(void);
+_Noreturn void emu_fibre_abandon(void);
+
+/* ---- error.c ---- */
+/* The number of a CUDA error by name, -1 when the table lacks it. */
+int emu_error_code(const char *name);
+
+#endif

@@ -1,0 +1,148 @@
+/* Events: a handle, and the mark of its last record. */
+#include "emulated.h"
+
+#include <stdlib.h>
+
+#define LIVE 0x4556454E54u
+#define KEPT_HANDLES 256 /* destroyed events that are not yet made again, so that their handles stay invalid */
+
+typedef struct event {
+  uint64_t live; /* LIVE, or 0 once destroyed */
+  struct event *next_free;
+  int device;
+  unsigned int flags;
+  emu_mark_t *mark; /* NULL before the first record */
+} event_t;
+
+static event_t *oldest_free; /* in the order of their end */
+static event_t *newest_free;
+static size_t free_count;
+
+/* Destroyed events keep their memory, so that a stale handle is recognised. */
+static event_t *find(cudaEvent_t handle) {
+  event_t *event = (event_t *)handle;
+  return event && event->live == LIVE ? event : NULL;
+}
+
+static event_t *take(void) {
+  event_t *event = oldest_free;
+  if (free_count <= KEPT_HANDLES) return calloc(1, sizeof *event);
+  oldest_free = event->next_free;
+  free_count--;
+  return event;
+}
+
+static cudaError_t create(cudaEvent_t *out, unsigned int flags) {
+  if (!out || (flags & ~(unsigned int)(cudaEventBlockingSync | cudaEventDisableTiming)))
+    return cudaErrorInvalidValue;
+  event_t *event = take();
+  if (!event) return cudaErrorMemoryAllocation;
+  *event = (event_t){.live = LIVE, .device = emu_device_current(), .flags = flags};
+  *out = (cudaEvent_t)event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned int flags) {
+  EMU_RETURN(cudaEventCreateWithFlags, true, create(out, flags));
+}
+
+static cudaError_t destroy(cudaEvent_t handle) {
+  event_t *event = find(handle);
+  if (!event) return cudaErrorInvalidResourceHandle;
+  emu_mark_release(event->mark);
+  *event = (event_t){0};
+  if (free_count++)
+    newest_free->next_free = event;
+  else
+    oldest_free = event;
+  newest_free = event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) { EMU_RETURN(cudaEventDestroy, true, destroy(handle)); }
+
+static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
+  event_t *event = find(handle);
+  emu_stream_t *stream = emu_stream_find(stream_handle);
+  if (!event || !stream || event->device != stream->device) return cudaErrorInvalidResourceHandle;
+  emu_piece_t *piece = emu_piece_new(0);
+  emu_mark_t *mark = calloc(1, sizeof *mark);
+  if (!piece || !mark) {
+    free(piece);
+    free(mark);
+    return cudaErrorMemoryAllocation;
+  }
+  mark->references = 1;
+  mark->stream = stream;
+  piece->completes = mark;
+  emu_push(stream, piece);
+  mark->order = piece->order;
+  emu_mark_release(event->mark);
+  event->mark = emu_mark_retain(mark);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  EMU_RETURN(cudaEventRecord, true, record(event, stream));
+}
+
+/* What the event stands for now is waited for; recording it again later changes nothing. */
+static cudaError_t wait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned int flags) {
+  event_t *event = find(handle);
+  emu_stream_t *stream = emu_stream_find(stream_handle);
+  if (!event || !stream) return cudaErrorInvalidResourceHandle;
+  if (flags) return cudaErrorInvalidValue;
+  if (!event->mark) return cudaSuccess;
+  emu_piece_t *piece = emu_piece_new(0);
+  if (!piece) return cudaErrorMemoryAllocation;
+  piece->waits_for = emu_mark_retain(event->mark);
+  emu_push(stream, piece);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
+  EMU_RETURN(cudaStreamWaitEvent, true, wait(stream, event, flags));
+}
+
+static cudaError_t query(cudaEvent_t handle) {
+  event_t *event = find(handle);
+  if (!event) return cudaErrorInvalidResourceHandle;
+  bool done = !event->mark || event->mark->done;
+  if (done && event->mark) emu_host_saw(event->mark->time_ns);
+  emu_query_step();
+  if (emu_context_error(event->device)) return emu_context_error(event->device);
+  return done ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) { EMU_RETURN(cudaEventQuery, true, query(event)); }
+
+static cudaError_t synchronize(cudaEvent_t handle) {
+  event_t *event = find(handle);
+  if (!event) return cudaErrorInvalidResourceHandle;
+  if (event->mark) {
+    emu_mark_t *mark = emu_mark_retain(event->mark);
+    if (!mark->done) emu_run_until(mark->stream, mark->order);
+    emu_host_saw(mark->time_ns);
+    emu_mark_release(mark);
+  }
+  return emu_context_error(event->device);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) { EMU_RETURN(cudaEventSynchronize, true, synchronize(event)); }
+
+static cudaError_t elapsed(float *out_ms, cudaEvent_t start_handle, cudaEvent_t end_handle) {
+  event_t *start = find(start_handle);
+  event_t *end = find(end_handle);
+  if (!out_ms) return cudaErrorInvalidValue;
+  if (!start || !end || !start->mark || !end->mark || start->device != end->device ||
+      ((start->flags | end->flags) & cudaEventDisableTiming))
+    return cudaErrorInvalidResourceHandle;
+  if (!start->mark->done || !end->mark->done) return cudaErrorNotReady;
+  int64_t ns = (int64_t)(end->mark->time_ns - start->mark->time_ns);
+  *out_ms = (float)((double)ns / 1e6);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *out_ms, cudaEvent_t start, cudaEvent_t end) {
+  EMU_RETURN(cudaEventElapsedTime, true, elapsed(out_ms, start, end));
+}

@@ -1,0 +1,234 @@
+/* Kernels: registered while the library is loaded, found by family and name, run block after block. */
+#include "emulated.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/host_device.h"
+
+#define MAX_KERNELS 2048
+#define MAX_THREADS 1024
+#define MAX_GRID_YZ 65535
+#define MAX_SHARED_NBYTES (227 * 1024)
+#define IMAGE_PREFIX "emulated:"
+
+typedef struct kernel {
+  const char *family;
+  const char *name;
+  size_t arguments_nbytes;
+  bool cooperative;
+  tp_host_trampoline_t trampoline;
+} kernel_t;
+
+static kernel_t kernels[MAX_KERNELS]; /* handles are addresses of these */
+static size_t kernel_count;
+
+uint3 threadIdx, blockIdx, blockDim, gridDim;
+
+/* ---- the running kernel, and how it ends early ---- */
+
+static const kernel_t *running;
+static int running_device;
+static jmp_buf running_exit;
+static cudaError_t running_error;
+static char fault_text[256];
+
+int emu_kernel_device(void) { return running_device; }
+const char *emu_fault_text(void) { return fault_text; }
+void emu_fault_clear(void) { fault_text[0] = 0; }
+
+static void note_fault(cudaError_t error, const char *format, va_list arguments) {
+  char detail[192];
+  vsnprintf(detail, sizeof detail, format, arguments);
+  running_error = error;
+  snprintf(fault_text, sizeof fault_text, "kernel %s, block (%u, %u, %u): %s", running->name, blockIdx.x, blockIdx.y,
+           blockIdx.z, detail);
+}
+
+void emu_kernel_fault(cudaError_t error, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  note_fault(error, format, arguments);
+  va_end(arguments);
+  if (emu_fibre_inside()) emu_fibre_abandon();
+  longjmp(running_exit, 1);
+}
+
+void tp_host_barrier(void) {
+  if (!running->cooperative)
+    emu_kernel_fault(cudaErrorLaunchFailure, "a barrier in a kernel that is not a TP_KERNEL_COOPERATIVE");
+  if (emu_fibre_inside()) emu_fibre_barrier();
+}
+
+/* ---- images ---- */
+
+void tp_host_register_kernel(const char *family, const char *name, size_t arguments_nbytes, bool cooperative,
+                             tp_host_trampoline_t trampoline) {
+  if (kernel_count == MAX_KERNELS) {
+    fprintf(stderr, "emulated device: more than %d kernels, at %s of %s\n", MAX_KERNELS, name, family);
+    abort();
+  }
+  kernels[kernel_count++] = (kernel_t){family, name, arguments_nbytes, cooperative, trampoline};
+}
+
+#if CUDART_VERSION >= 12080 || defined(TP_CUDA_HAS_LIBRARY)
+/* An image is the text "emulated:<family>\n"; a library handle is a copy of the family's name. */
+static cudaError_t load(cudaLibrary_t *out, const char *image) {
+  size_t prefix = strlen(IMAGE_PREFIX);
+  if (!out || !image) return cudaErrorInvalidValue;
+  if (strncmp(image, IMAGE_PREFIX, prefix)) return cudaErrorInvalidKernelImage;
+  const char *family = image + prefix;
+  size_t length = strcspn(family, "\n");
+  for (size_t i = 0; i < kernel_count; i++) {
+    if (strncmp(kernels[i].family, family, length) || kernels[i].family[length]) continue;
+    *out = (cudaLibrary_t)strdup(kernels[i].family);
+    return *out ? cudaSuccess : cudaErrorMemoryAllocation;
+  }
+  return cudaErrorNoKernelImageForDevice;
+}
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit_options,
+                                void **jit_values, unsigned int jit_count, enum cudaLibraryOption *options,
+                                void **values, unsigned int count) {
+  (void)jit_options, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
+  EMU_RETURN(cudaLibraryLoadData, true, load(library, code));
+}
+
+static cudaError_t find_kernel(cudaKernel_t *out, cudaLibrary_t library, const char *name) {
+  if (!out || !name) return cudaErrorInvalidValue;
+  if (!library) return cudaErrorInvalidResourceHandle;
+  for (size_t i = 0; i < kernel_count; i++) {
+    if (strcmp(kernels[i].family, (const char *)library) || strcmp(kernels[i].name, name)) continue;
+    *out = (cudaKernel_t)&kernels[i];
+    return cudaSuccess;
+  }
+  return cudaErrorSymbolNotFound;
+}
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *out, cudaLibrary_t library, const char *name) {
+  EMU_RETURN(cudaLibraryGetKernel, true, find_kernel(out, library, name));
+}
+
+static cudaError_t unload(cudaLibrary_t library) {
+  if (!library) return cudaErrorInvalidResourceHandle;
+  free((void *)library);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLibraryUnload(cudaLibrary_t library) { EMU_RETURN(cudaLibraryUnload, true, unload(library)); }
+#endif
+
+/* ---- running ---- */
+
+typedef struct launch {
+  const kernel_t *kernel;
+  dim3 grid;
+  dim3 block;
+  _Alignas(16) unsigned char arguments[];
+} launch_t;
+
+static void set_thread(unsigned int thread) { threadIdx = (uint3){thread, 0, 0}; }
+
+static void run_block_of_fibres(const launch_t *launch) {
+  const kernel_t *kernel = launch->kernel;
+  if (kernel->cooperative) {
+    switch (emu_fibre_block(kernel->trampoline, launch->arguments, blockDim.x)) {
+      case EMU_BLOCK_DONE: return;
+      case EMU_BLOCK_ABANDONED: longjmp(running_exit, 1);
+      case EMU_BLOCK_NO_STACK:
+        emu_kernel_fault(cudaErrorLaunchOutOfResources, "no memory for the stacks of %u threads", blockDim.x);
+      case EMU_BLOCK_DIVERGENT:
+        emu_kernel_fault(cudaErrorLaunchFailure, "some of %u threads ended while others wait at a barrier", blockDim.x);
+    }
+  }
+  /* Without barriers the threads are independent: one after another shows what depends on their number. */
+  for (unsigned int thread = 0; thread < blockDim.x; thread++) {
+    set_thread(thread);
+    kernel->trampoline(launch->arguments);
+  }
+}
+
+static void run_block(const launch_t *launch) {
+  if (emu_fibres()) {
+    run_block_of_fibres(launch);
+  } else {
+    set_thread(0);
+    launch->kernel->trampoline(launch->arguments);
+  }
+}
+
+/* Blocks run one after another; while fibres are on, from the last to the first on half of the seeds. */
+static cudaError_t run_kernel(int device, void *payload) {
+  const launch_t *launch = payload;
+  unsigned int threads = launch->block.x * launch->block.y * launch->block.z;
+  bool backwards = emu_fibres() && emu_random_below(2);
+  uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+  running = launch->kernel;
+  running_device = device;
+  running_error = cudaSuccess;
+  gridDim = (uint3){launch->grid.x, launch->grid.y, launch->grid.z};
+  blockDim = (uint3){!emu_fibres() ? 1 : threads < EMU_FIBRES ? threads : EMU_FIBRES, 1, 1};
+  if (setjmp(running_exit) == 0) {
+    for (uint64_t i = 0; i < blocks; i++) {
+      uint64_t block = backwards ? blocks - 1 - i : i;
+      blockIdx.x = (unsigned int)(block % gridDim.x);
+      blockIdx.y = (unsigned int)(block / gridDim.x % gridDim.y);
+      blockIdx.z = (unsigned int)(block / gridDim.x / gridDim.y);
+      run_block(launch);
+    }
+  }
+  return running_error;
+}
+
+/* ---- launching ---- */
+
+static const kernel_t *find_handle(const void *handle) {
+  uintptr_t offset = (uintptr_t)handle - (uintptr_t)kernels;
+  return offset < kernel_count * sizeof *kernels && offset % sizeof *kernels == 0 ? handle : NULL;
+}
+
+static cudaError_t launch_kernel(const void *handle, dim3 grid, dim3 block, void **arguments, size_t shared_nbytes,
+                                 cudaStream_t stream_handle) {
+  const kernel_t *kernel = find_handle(handle);
+  emu_stream_t *stream = emu_stream_find(stream_handle);
+  if (!kernel) return cudaErrorInvalidDeviceFunction;
+  if (!stream || stream->device != emu_device_current()) return cudaErrorInvalidResourceHandle;
+  if (!arguments || !arguments[0] || shared_nbytes > MAX_SHARED_NBYTES) return cudaErrorInvalidValue;
+  uint64_t threads = (uint64_t)block.x * block.y * block.z;
+  if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
+      threads == 0 || block.x > MAX_THREADS || block.y > MAX_THREADS || block.z > 64 || threads > MAX_THREADS)
+    return cudaErrorInvalidConfiguration;
+  emu_piece_t *piece = emu_piece_new(sizeof(launch_t) + kernel->arguments_nbytes);
+  if (!piece) return cudaErrorMemoryAllocation;
+  launch_t *launch = (launch_t *)piece->payload;
+  *launch = (launch_t){.kernel = kernel, .grid = grid, .block = block};
+  memcpy(launch->arguments, arguments[0], kernel->arguments_nbytes);
+  piece->run = run_kernel;
+  piece->cost_ns = EMU_PIECE_NS;
+  emu_push(stream, piece);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_nbytes,
+                             cudaStream_t stream) {
+  EMU_RETURN(cudaLaunchKernel, true, launch_kernel(kernel, grid, block, arguments, shared_nbytes, stream));
+}
+
+/* Attributes that only allow more overlap, or ask for order that holds anyway, change nothing. */
+static cudaError_t launch_configured(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+  if (!config || (config->numAttrs && !config->attrs)) return cudaErrorInvalidValue;
+  for (unsigned int i = 0; i < config->numAttrs; i++) {
+    cudaLaunchAttributeID id = config->attrs[i].id;
+    if (id != cudaLaunchAttributeIgnore && id != cudaLaunchAttributePriority &&
+        id != cudaLaunchAttributeProgrammaticStreamSerialization)
+      return cudaErrorNotSupported;
+  }
+  return launch_kernel(kernel, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+  EMU_RETURN(cudaLaunchKernelExC, true, launch_configured(config, kernel, arguments));
+}

@@ -1,0 +1,232 @@
+/* Queued work, and what runs next.
+ *
+ * Nothing runs when it is queued. A synchronising call runs what it waits for (`blocker` finds the piece
+ * that everything else waits for), and by the seed also pieces of other streams that are ready. Pieces
+ * wait only for pieces that were queued earlier, so the search for a blocker ends. */
+#include "emulated.h"
+
+#include <stdlib.h>
+
+static uint64_t next_order = 1;
+static uint64_t host_ns; /* virtual time that the host has reached */
+static uint64_t random_state;
+static bool queued_since_query;
+static int copy_patience;
+
+/* ---- seeded choice (splitmix64) ---- */
+
+void emu_random_seed(uint64_t seed) { random_state = seed; }
+
+uint64_t emu_random(void) {
+  uint64_t z = random_state += 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+uint64_t emu_random_below(uint64_t n) { return emu_random() % n; }
+
+void emu_copy_patience_set(int steps) { copy_patience = steps; }
+int emu_copy_patience(void) { return copy_patience; }
+
+void emu_host_saw(uint64_t time_ns) {
+  if (host_ns < time_ns) host_ns = time_ns;
+}
+
+/* ---- marks and pieces ---- */
+
+emu_mark_t *emu_mark_retain(emu_mark_t *mark) {
+  mark->references++;
+  return mark;
+}
+
+void emu_mark_release(emu_mark_t *mark) {
+  if (mark && --mark->references == 0) free(mark);
+}
+
+emu_piece_t *emu_piece_new(size_t payload_nbytes) {
+  return calloc(1, sizeof(emu_piece_t) + payload_nbytes);
+}
+
+/* ---- which piece a stream waits for ---- */
+
+/* The legacy stream waits for what the device's blocking streams held when its piece was queued, and they
+ * for what it held: the stream whose first piece is such an earlier one, or NULL. */
+static emu_stream_t *legacy_blocker(const emu_stream_t *stream) {
+  uint64_t order = stream->first->order;
+  emu_stream_t *legacy = emu_stream_legacy(stream->device);
+  if (!emu_stream_blocking(stream)) return NULL;
+  if (stream != legacy) return legacy->first && legacy->first->order < order ? legacy : NULL;
+  emu_stream_t *const *all;
+  size_t count = emu_streams(&all);
+  for (size_t i = 0; i < count; i++)
+    if (all[i]->first && all[i]->device == stream->device && emu_stream_blocking(all[i]) && all[i]->first->order < order)
+      return all[i];
+  return NULL;
+}
+
+/* The stream whose first piece must run before anything of this one can; itself when it is ready. */
+static emu_stream_t *blocker(emu_stream_t *stream) {
+  for (;;) {
+    const emu_piece_t *piece = stream->first;
+    emu_stream_t *before = NULL;
+    if (stream->running) return stream;
+    if (piece->waits_for && !piece->waits_for->done)
+      before = piece->waits_for->stream;
+    else
+      before = legacy_blocker(stream);
+    if (!before) return stream;
+    stream = before;
+  }
+}
+
+static bool ready(emu_stream_t *stream) {
+  if (!stream->first || stream->running || stream->held) return false;
+  if (stream->first->waits_for && !stream->first->waits_for->done) return false;
+  return !legacy_blocker(stream);
+}
+
+/* One of the ready streams by the seed, NULL when there is none. */
+static emu_stream_t *choose(void) {
+  emu_stream_t *const *all;
+  size_t count = emu_streams(&all), candidates = 0;
+  for (size_t i = 0; i < count; i++) candidates += ready(all[i]);
+  if (candidates == 0) return NULL;
+  size_t chosen = candidates == 1 ? 0 : emu_random_below(candidates);
+  for (size_t i = 0;; i++)
+    if (ready(all[i]) && chosen-- == 0) return all[i];
+}
+
+/* ---- running ---- */
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Virtual time at which the first piece of a stream may start: everything it waited for has ended. */
+static uint64_t start_ns(const emu_stream_t *stream) {
+  const emu_piece_t *piece = stream->first;
+  uint64_t time = later(stream->clock_ns, piece->not_before_ns);
+  if (piece->waits_for) time = later(time, piece->waits_for->time_ns);
+  if (!emu_stream_blocking(stream)) return time;
+  emu_stream_t *legacy = emu_stream_legacy(stream->device);
+  if (stream != legacy) return later(time, legacy->clock_ns);
+  emu_stream_t *const *all;
+  size_t count = emu_streams(&all);
+  for (size_t i = 0; i < count; i++)
+    if (all[i]->device == stream->device && emu_stream_blocking(all[i])) time = later(time, all[i]->clock_ns);
+  return time;
+}
+
+/* A host function may wait for other threads, and they for the lock: it runs without it. */
+static void run_unlocked(emu_stream_t *stream, emu_piece_t *piece) {
+  stream->running = true;
+  emu_unlock();
+  emu_in_host_function(true);
+  piece->run(stream->device, piece->payload);
+  emu_in_host_function(false);
+  emu_lock();
+  stream->running = false;
+  emu_wake_others();
+}
+
+/* Runs the first piece of a stream, which must be ready (or held). After a sticky error nothing runs. */
+static void run_first(emu_stream_t *stream) {
+  emu_piece_t *piece = stream->first;
+  uint64_t end_ns = start_ns(stream) + piece->cost_ns;
+  if (piece->run && !emu_context_error(stream->device)) {
+    if (piece->unlocked) {
+      run_unlocked(stream, piece);
+    } else {
+      cudaError_t error = piece->run(stream->device, piece->payload);
+      if (error) emu_context_fail(stream->device, error);
+    }
+  }
+  stream->clock_ns = end_ns;
+  stream->first = piece->next;
+  stream->count--;
+  if (piece->completes) {
+    piece->completes->done = true;
+    piece->completes->time_ns = end_ns;
+  }
+  emu_mark_release(piece->completes);
+  emu_mark_release(piece->waits_for);
+  free(piece);
+  if (!stream->first) {
+    stream->last = NULL;
+    if (!stream->live) emu_stream_drained(stream);
+  }
+}
+
+/* Runs one piece towards the first piece of `stream`; held streams run too, as someone waits for them. */
+static void advance(emu_stream_t *stream) {
+  emu_stream_t *next = blocker(stream);
+  if (next->running)
+    emu_wait_for_others();
+  else
+    run_first(next);
+}
+
+/* One piece of the scheduler's choice. False when none is ready; a copy that is passed over counts. */
+static bool step(void) {
+  emu_stream_t *stream = choose();
+  if (!stream) return false;
+  if (stream->first->patience > 0)
+    stream->first->patience--;
+  else
+    run_first(stream);
+  return true;
+}
+
+void emu_run_until(emu_stream_t *stream, uint64_t order) {
+  bool eager = emu_random_below(2);
+  while (stream->first && stream->first->order <= order)
+    if (!eager || emu_random_below(2) || !step()) advance(stream);
+}
+
+/* Streams may come and go while a host function runs, so the search starts again after each stream. */
+static void run_all(int device, bool only_blocking) {
+  uint64_t order = next_order - 1;
+  for (;;) {
+    emu_stream_t *const *all;
+    emu_stream_t *pending = NULL;
+    size_t count = emu_streams(&all);
+    for (size_t i = 0; i < count; i++) {
+      if ((device >= 0 && all[i]->device != device) || (only_blocking && !emu_stream_blocking(all[i]))) continue;
+      emu_host_saw(all[i]->clock_ns);
+      if (all[i]->first && all[i]->first->order <= order) pending = all[i];
+    }
+    if (!pending) return;
+    emu_run_until(pending, order);
+  }
+}
+
+void emu_run_device(int device) { run_all(device, false); }
+
+void emu_run_stream(emu_stream_t *stream) {
+  if (stream == emu_stream_legacy(stream->device)) run_all(stream->device, true);
+  if (stream->last) emu_run_until(stream, stream->last->order);
+  emu_host_saw(stream->clock_ns);
+}
+
+int emu_step(int n) {
+  int steps = 0;
+  while (steps < n && step()) steps++;
+  return steps;
+}
+
+void emu_query_step(void) {
+  if (!queued_since_query) step();
+  queued_since_query = false;
+}
+
+void emu_push(emu_stream_t *stream, emu_piece_t *piece) {
+  while (stream->count >= EMU_MAX_QUEUE) advance(stream);
+  piece->order = next_order++;
+  piece->not_before_ns = host_ns;
+  if (stream->last)
+    stream->last->next = piece;
+  else
+    stream->first = piece;
+  stream->last = piece;
+  stream->count++;
+  queued_since_query = true;
+}
