@@ -184,8 +184,8 @@ tp_status_t tp_event_elapsed_time_ms(tp_event_t *start, tp_event_t *end, double 
   TP_TRY(check_timed(end, "end"));
   if (start->device != end->device) {
     return tp__error_set(TP_STATE, operation,
-                         "start was recorded on cuda:%d, end on cuda:%d; record both on one device", start->device,
-                         end->device);
+                         "start was recorded on cuda:%d, end on cuda:%d; record both on one device",
+                         start->device, end->device);
   }
   TP_TRY(check_complete(start, "start"));
   TP_TRY(check_complete(end, "end"));

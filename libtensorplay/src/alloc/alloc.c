@@ -118,8 +118,8 @@ static tp_status_t refuse(tp__heap_t *heap, size_t nbytes, bool capturing) {
   return tp__error_set(
       TP_OUT_OF_MEMORY, operation,
       "cuda:%d has no room for %s (%zu bytes). The device has %s, of which %s are free, %s are reserved here "
-      "and %s are used by others. Of the reserved, %s are allocated, the largest free block has %s and %s can be "
-      "returned to the driver. %s",
+      "and %s are used by others. Of the reserved, %s are allocated, the largest free block has %s and %s "
+      "can be returned to the driver. %s",
       heap->device, size_text(nbytes).text, nbytes, size_text(self.total).text, size_text(self.free).text,
       size_text(self.reserved).text, size_text(self.others).text, size_text(self.allocated).text,
       size_text(self.largest).text, size_text(self.returnable).text, advice(&self));

@@ -197,10 +197,4 @@ tp__heap_t *tp__heap(int32_t device);
 /* An active block becomes free: its counters, its segment's, its neighbours. */
 void tp__heap_retire(tp__heap_t *heap, tp__block_t *block);
 
-#if TP_DEBUG >= 1
-/* ---- validate.c ---- */
-/* NULL when everything that the allocator knows of the device fits together, else what does not. */
-const char *tp__heap_validate(int32_t device);
-#endif
-
 #endif

@@ -1,0 +1,133 @@
+/* Whether everything that the allocator knows of a device fits together: segments are covered by their
+ * blocks without gaps, every free block lies in the shelf of its stream and nowhere else, shelves are in order,
+ * and every counter is the sum of what it counts. For tests that call it while no other thread allocates. */
+#ifndef TP_TESTS_VALIDATE_HEAP_H
+#define TP_TESTS_VALIDATE_HEAP_H
+
+#include "alloc/alloc.h"
+#include "check.h"
+
+typedef struct heap_sums {
+  int64_t segments, reserved;
+  int64_t live, live_nbytes, requested_nbytes;
+  int64_t active, active_nbytes;
+  int64_t pieces, piece_nbytes;
+  int64_t free;
+} heap_sums_t;
+
+static inline void validate_block(const tp__segment_t *segment, const tp__block_t *block, heap_sums_t *sums) {
+  const tp__block_t *next = block->next;
+  CHECK(block->segment == segment);
+  CHECK(block->nbytes > 0 && block->nbytes % TP_BLOCK_UNIT == 0);
+  CHECK((uintptr_t)block->address % TP_BLOCK_UNIT == 0);
+  if (next) {
+    CHECK(next->previous == block);
+    CHECK(next->address == block->address + block->nbytes);
+    /* Free neighbours of one stream have been merged. */
+    CHECK(block->state != TP_BLOCK_FREE || next->state != TP_BLOCK_FREE || block->stream != next->stream);
+  }
+  if (block->state == TP_BLOCK_FREE) {
+    CHECK(!block->uses && block->pending_uses == 0);
+    sums->free++;
+    if (block->previous || next) {
+      sums->pieces++;
+      sums->piece_nbytes += (int64_t)block->nbytes;
+    }
+    return;
+  }
+  sums->active++;
+  sums->active_nbytes += (int64_t)block->nbytes;
+  if (block->state == TP_BLOCK_LIVE) {
+    CHECK(block->requested_nbytes > 0 && block->requested_nbytes <= block->nbytes);
+    CHECK(block->pending_uses == 0);
+    sums->live++;
+    sums->live_nbytes += (int64_t)block->nbytes;
+    sums->requested_nbytes += (int64_t)block->requested_nbytes;
+  } else {
+    CHECK(block->pending_uses > 0 && !block->uses);
+  }
+}
+
+static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *sums) {
+  int64_t active_before = sums->active;
+  size_t covered = 0;
+  CHECK(segment->first && !segment->first->previous);
+  for (const tp__block_t *block = segment->first; block; block = block->next) {
+    validate_block(segment, block, sums);
+    covered += block->nbytes;
+  }
+  CHECK(covered == segment->nbytes);
+  CHECK((int64_t)segment->active == sums->active - active_before);
+  sums->segments++;
+  sums->reserved += (int64_t)segment->nbytes;
+}
+
+/* Walks a bin in order; `last` is the block before. The number of blocks. */
+static inline int64_t validate_tree(const tp__shelf_t *shelf, tp__size_class_t class, const tp__block_t *block,
+                                    const tp__block_t **last) {
+  if (!block) return 0;
+  CHECK(!block->left || block->left->priority <= block->priority);
+  CHECK(!block->right || block->right->priority <= block->priority);
+  int64_t count = 1 + validate_tree(shelf, class, block->left, last);
+  CHECK(block->state == TP_BLOCK_FREE);
+  CHECK(block->stream == shelf->stream && block->segment->class == class);
+  CHECK(!*last || (*last)->nbytes < block->nbytes ||
+        ((*last)->nbytes == block->nbytes && (*last)->address < block->address));
+  *last = block;
+  return count + validate_tree(shelf, class, block->right, last);
+}
+
+/* The number of free blocks in a pool. */
+static inline int64_t validate_pool(const tp__pool_t *pool, tp__size_class_t class) {
+  int64_t count = 0;
+  for (int32_t id = 0; id < pool->room; id++) {
+    const tp__shelf_t *shelf = pool->shelves[id];
+    if (!shelf) continue;
+    CHECK(tp__stream_id(shelf->stream) == id);
+    const tp__block_t *last = NULL; /* bins follow each other by size as well */
+    for (int bin = 0; bin < TP_BIN_COUNT; bin++) {
+      CHECK(!shelf->bins[bin] == !(shelf->occupied[bin / 64] >> bin % 64 & 1));
+      count += validate_tree(shelf, class, shelf->bins[bin], &last);
+    }
+  }
+  return count;
+}
+
+static inline void validate_figures(const int64_t *stats, tp__stat_t family, tp__size_class_t class,
+                                    int64_t expected) {
+  const int64_t *all = &stats[family];
+  const int64_t *own = &stats[family + 4 * class];
+  CHECK(own[TP_FIGURE_CURRENT] == expected);
+  CHECK(all[TP_FIGURE_CURRENT] == stats[family + 4 * TP_CLASS_LARGE] + stats[family + 4 * TP_CLASS_SMALL]);
+  CHECK(own[TP_FIGURE_PEAK] >= expected && all[TP_FIGURE_PEAK] >= all[TP_FIGURE_CURRENT]);
+  CHECK(own[TP_FIGURE_ALLOCATED] - own[TP_FIGURE_FREED] == expected);
+}
+
+/* The sums of increases and decreases must not have been reset. */
+static inline void validate_heap(int32_t device) {
+  tp__heap_t *heap = tp__heap(device);
+  pthread_mutex_lock(&heap->lock);
+  for (int class = TP_CLASS_LARGE; class <= TP_CLASS_SMALL; class++) {
+    heap_sums_t sums = {0};
+    const tp__segment_t *previous = NULL;
+    for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
+      CHECK(segment->previous == previous && segment->heap == heap);
+      previous = segment;
+      if ((int)segment->class == class) validate_segment(segment, &sums);
+    }
+    CHECK(validate_pool(&heap->pools[class], class) == sums.free);
+    const int64_t *stats = heap->stats;
+    validate_figures(stats, TP_STAT_segment, class, sums.segments);
+    validate_figures(stats, TP_STAT_reserved_bytes, class, sums.reserved);
+    validate_figures(stats, TP_STAT_allocation, class, sums.live);
+    validate_figures(stats, TP_STAT_allocated_bytes, class, sums.live_nbytes);
+    validate_figures(stats, TP_STAT_requested_bytes, class, sums.requested_nbytes);
+    validate_figures(stats, TP_STAT_active, class, sums.active);
+    validate_figures(stats, TP_STAT_active_bytes, class, sums.active_nbytes);
+    validate_figures(stats, TP_STAT_inactive_split, class, sums.pieces);
+    validate_figures(stats, TP_STAT_inactive_split_bytes, class, sums.piece_nbytes);
+  }
+  pthread_mutex_unlock(&heap->lock);
+}
+
+#endif
