@@ -21,6 +21,7 @@ from . import _blas, device, random
 from ._check import check, inconvertible, refused
 from ._library import native
 from ._operations import Operations
+from .streams import Stream
 
 
 class CudaBackend(Operations):
@@ -147,6 +148,10 @@ class CudaBackend(Operations):
 
     def contiguous(self, tensor: Tensor) -> Tensor:
         return self.made("contiguous", (tensor,), native.tp_tensor_contiguous, tensor._impl)
+
+    def record_stream(self, tensor: Tensor, stream: Stream) -> None:
+        """Keeps the tensor's memory from reuse until the stream's work so far is done, once it is dropped."""
+        check(native.tp_tensor_record_stream(tensor._impl, stream._pointer))
 
     # -- random numbers ------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from tensorplay.errors import BackendUnavailableError
@@ -35,7 +36,8 @@ class Native:
         self._lock = threading.RLock()
         self._choice: _select.Choice | None = None
         self._setting: str | None = None
-        self._module: Any = None
+        self._bound: Any = None  # tensorplay.cuda._native, once bound
+        self._module: Any = None  # the same, once at_start has run
         os.register_at_fork(after_in_child=self._after_fork)
 
     def __getattr__(self, name: str) -> Any:
@@ -66,7 +68,7 @@ class Native:
         return self._choice
 
     def _start(self) -> Any:
-        """Binds the library and runs what waited for it; returns `tensorplay.cuda._native`.
+        """Binds the library once and runs what waited for it; returns `tensorplay.cuda._native`.
 
         Raises
         ------
@@ -76,8 +78,6 @@ class Native:
         if self._module is not None:
             return self._module
         with self._lock:
-            from . import _native
-
             # The functions of at_start come back to this method; other threads wait at the lock.
             if self._choice is None:
                 setting = os.environ.get(_select.VARIABLE)
@@ -85,12 +85,13 @@ class Native:
                 count, reason = _select.count(choice)
                 if choice.variant is None or not count:
                     raise BackendUnavailableError(f"tensorplay.cuda: {reason}")
-                _native.bind(choice.variant)
-                self._setting, self._choice = setting, choice
+                module = import_module("tensorplay.cuda._native")
+                module.bind(choice.variant)
+                self._setting, self._choice, self._bound = setting, choice, module
                 for call in self.at_start:
                     call()
-                self._module = _native
-        return _native
+                self._module = module
+        return self._bound
 
     def _after_fork(self) -> None:
         """In a forked child: another thread of the parent may have held the lock."""

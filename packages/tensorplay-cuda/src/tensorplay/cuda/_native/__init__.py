@@ -17,7 +17,7 @@ try:
     from .lib._tensorplay import ffi, lib
 except ImportError as error:
     raise BackendUnavailableError(
-        f"tensorplay.cuda: its compiled module is missing or does not load ({error}); expected it in {FOLDER}: "
+        f"the compiled module of tensorplay.cuda is missing or does not load ({error}); expected it in {FOLDER}: "
         "install tensorplay-cuda anew, or build it with libtensorplay/build.py"
     ) from error
 
@@ -47,7 +47,7 @@ def bind(variant: str) -> None:
         raise BackendUnavailableError(f"tensorplay.cuda: libtensorplay does not load: {ffi.string(failure).decode()}")
     images = FOLDER / ("kernels_emulated" if variant == "emulated" else "kernels")
     if lib.tp_kernels_set_path(str(images).encode()):
-        raise BackendUnavailableError(f"tensorplay.cuda: {ffi.string(lib.tp_error_text()).decode()}")
+        raise BackendUnavailableError(f"tensorplay.cuda: the path of the kernel images is too long: {images}")
 
 
 def _path(variant: str) -> Path:

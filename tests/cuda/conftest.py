@@ -1,0 +1,37 @@
+"""What the tests of tensorplay.cuda share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import tensorplay
+from tensorplay import cuda
+
+
+@pytest.fixture
+def gpu() -> Iterator[None]:
+    """A device, real or emulated; afterwards device 0 and its default stream are current, and nothing runs."""
+    if not cuda.is_available():
+        pytest.skip(f"no CUDA device: {cuda.unavailable_reason()}")
+    yield
+    for index in range(cuda.device_count()):
+        cuda.synchronize(index)
+        cuda.set_stream(cuda.default_stream(index))
+    cuda.set_device(0)
+
+
+@pytest.fixture
+def two_gpus(gpu: None) -> None:
+    """Two devices."""
+    if cuda.device_count() < 2:
+        pytest.skip(f"two CUDA devices are needed, {cuda.device_count()} visible")
+
+
+@pytest.fixture
+def emulated(gpu: None) -> None:
+    """The emulated device, whose streams and failures a test commands."""
+    variant = tensorplay._plugins.get("cuda").describe()["variant"]
+    if variant != "emulated":
+        pytest.skip(f"the emulated device is needed, {variant} serves")

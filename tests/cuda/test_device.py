@@ -1,0 +1,158 @@
+"""Devices: arguments, choosing, properties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import fresh
+
+import tensorplay as tp
+from tensorplay import cuda
+from tensorplay.errors import DTypeError, InvalidArgumentError
+
+TAKES_A_DEVICE: list[Callable[[Any], Any]] = [
+    cuda.synchronize,
+    cuda.get_device_properties,
+    cuda.get_device_name,
+    cuda.get_device_capability,
+    cuda.memory_allocated,
+    cuda.memory_reserved,
+    cuda.max_memory_allocated,
+    cuda.max_memory_reserved,
+    cuda.memory_stats,
+    cuda.memory_summary,
+    cuda.mem_get_info,
+    cuda.reset_peak_memory_stats,
+    cuda.reset_accumulated_memory_stats,
+    cuda.current_stream,
+    cuda.default_stream,
+    cuda.Stream,
+]
+SETTERS: list[Callable[[Any], Any]] = [cuda.set_device, cuda.device]
+
+
+@pytest.mark.parametrize("call", TAKES_A_DEVICE)
+@pytest.mark.parametrize("device", [None, 0, np.int64(0), "cuda", "cuda:0", tp.device("cuda"), tp.device("cuda", 0)])
+def test_every_spelling_is_taken(gpu: None, call: Callable[[Any], Any], device: Any) -> None:
+    call(device)
+
+
+@pytest.mark.parametrize("call", TAKES_A_DEVICE + SETTERS)
+@pytest.mark.parametrize("device", [99, 127, 128, 255, 256, 2**31 - 1, "cuda:99"])
+def test_index_past_the_end(gpu: None, call: Callable[[Any], Any], device: Any) -> None:
+    index = device if isinstance(device, int) else 99
+    before = cuda.current_device(), cuda.current_stream(), cuda.memory_stats()
+    with pytest.raises(InvalidArgumentError) as caught:
+        call(device)
+    assert f"device {index} asked for, {cuda.device_count()} visible" in str(caught.value)
+    assert (cuda.current_device(), cuda.current_stream(), cuda.memory_stats()) == before
+
+
+@pytest.mark.parametrize("call", TAKES_A_DEVICE)
+@pytest.mark.parametrize("index", [-1, -2, -(2**40)])
+def test_negative_index_is_refused(gpu: None, call: Callable[[Any], Any], index: int) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"device {index} asked for"):
+        call(index)
+
+
+@pytest.mark.parametrize("call", TAKES_A_DEVICE + SETTERS)
+@pytest.mark.parametrize(
+    "text",
+    ["cuda:2 cuda:3", "cuda0", "cuda:", "cuda:-1", "cuda:01", "cuda: 1", " cuda", "CUDA:0", "cuda:1.0", "",
+     "cuda:99999999999", "gpu", "cpu", "cpu:0"],
+)  # fmt: skip
+def test_bad_spelling_is_refused_and_named(gpu: None, call: Callable[[Any], Any], text: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        call(text)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("call", TAKES_A_DEVICE + SETTERS)
+@pytest.mark.parametrize("device", [1.0, True, [0], b"cuda"])
+def test_wrong_type_is_refused(gpu: None, call: Callable[[Any], Any], device: Any) -> None:
+    with pytest.raises(DTypeError) as caught:
+        call(device)
+    assert repr(device) in str(caught.value)
+
+
+def test_negative_index_sets_nothing(gpu: None) -> None:
+    cuda.set_device(-1)
+    assert cuda.current_device() == 0
+    with cuda.device(-5):
+        assert cuda.current_device() == 0
+
+
+def test_device_context_puts_back(two_gpus: None) -> None:
+    with cuda.device("cuda:1"):
+        assert cuda.current_device() == 1
+        with cuda.device(None):
+            assert cuda.current_device() == 1
+        assert tp.zeros(2, device="cuda").device == tp.device("cuda:1")
+    assert cuda.current_device() == 0
+    with pytest.raises(KeyError), cuda.device(1):
+        raise KeyError
+    assert cuda.current_device() == 0
+
+
+def test_cuda_without_index_is_the_current_device(two_gpus: None) -> None:
+    cuda.set_device(1)
+    assert tp.zeros(1, device="cuda").device.index == 1
+    assert cuda.Stream("cuda").device_index == 1
+    assert cuda.default_stream().device_index == 1
+
+
+def test_properties_are_consistent(gpu: None) -> None:
+    found = cuda.get_device_properties()
+    assert found.name == cuda.get_device_name()
+    assert (found.major, found.minor) == cuda.get_device_capability()
+    assert found.total_memory >= cuda.mem_get_info()[1] > 0
+    assert found.warp_size == 32
+    assert found.max_threads_per_block >= 512
+    assert found.multi_processor_count >= 1
+
+
+QUERIES = """
+    import tensorplay, tensorplay.cuda as cuda
+    for device in (None, 0, "cuda", "cuda:0", tensorplay.device("cuda", 0)):
+        for query in (cuda.memory_allocated, cuda.memory_reserved, cuda.max_memory_allocated,
+                      cuda.max_memory_reserved):
+            assert query(device) == 0
+        stats = cuda.memory_stats(device)
+        assert list(stats) == sorted(stats) and len(stats) > 100 and not any(stats.values())
+        assert len(cuda.memory_summary(device).splitlines()) > 30
+        assert cuda.reset_peak_memory_stats(device) is None
+        assert cuda.reset_accumulated_memory_stats(device) is None
+        assert cuda.synchronize(device) is None
+    cuda.empty_cache()
+    cuda.manual_seed(1)
+    cuda.manual_seed_all(2)
+    assert cuda.current_device() == 0
+    assert not cuda.stream(None).__enter__()
+    print(cuda.is_available(), cuda.device_count())
+    from tensorplay.cuda._library import native
+    print(native.is_started)
+"""
+
+
+def test_queries_before_first_use_start_nothing(gpu: None) -> None:
+    assert fresh.run(QUERIES) == f"True {cuda.device_count()}\nFalse\n"
+
+
+def test_queries_without_a_device() -> None:
+    assert fresh.run(QUERIES, TENSORPLAY_CUDA_RUNTIME="none") == "False 0\nFalse\n"
+
+
+def test_a_device_that_is_not_there_is_refused_before_first_use() -> None:
+    code = """
+        import tensorplay, tensorplay.cuda as cuda
+        for call in (cuda.memory_allocated, cuda.synchronize, cuda.memory_stats, cuda.set_device, cuda.Stream):
+            try:
+                call(7)
+            except tensorplay.errors.InvalidArgumentError as error:
+                print(error)
+    """
+    out = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none")
+    assert out == "device 7 asked for, 0 visible\n" * 5

@@ -1,0 +1,150 @@
+"""What is asked of a driver before it is started, against small libraries that stand in for it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers import fresh
+
+# Every start of the driver leaves the process's number in $STARTS.
+CUDA = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int cuDriverGetVersion(int *version) { *version = VERSION; return STATUS; }
+int cuInit(unsigned flags) {
+  FILE *file = fopen(getenv("STARTS"), "a");
+  fprintf(file, "%d\\n", (int)getpid());
+  fclose(file);
+  return flags;
+}
+int cuDeviceGetCount(int *count) { *count = 5; return 0; }
+"""
+NVML = """
+#include <stdio.h>
+int nvmlInit_v2(void) { return STATUS; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = 3; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = (void *)(index + 1L); return 0; }
+int nvmlDeviceGetUUID(void *device, char *text, unsigned room) {
+  snprintf(text, room, "GPU-%ld0", (long)device);
+  return 0;
+}
+int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *later) { *now = *later = MIG; return device ? 0 : 1; }
+"""
+# A folder in which `_select` finds every variant.
+ALL_BUILT = """
+from pathlib import Path
+from tensorplay.cuda import _driver, _native, _select
+_native.FOLDER = Path({folder!r})
+for variant in _select.VARIANTS:
+    (_native.FOLDER / f"libtensorplay_{{variant}}.so").touch()
+import tensorplay.cuda as cuda
+"""
+
+
+class Machine:
+    """A search path with libraries of ours, and the log of the driver's starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "starts"
+
+    def add(self, soname: str, source: str, **macros: int) -> None:
+        (self.folder / "source.c").write_text(source)
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        assert compiler, "these tests need a C compiler, as the build does"
+        defines = [f"-D{name}={value}" for name, value in macros.items()]
+        command = [compiler, "-shared", "-fPIC", *defines, "-o", self.folder / soname, self.folder / "source.c"]
+        subprocess.run(command, check=True)
+
+    def run(self, code: str, **environment: str | None) -> str:
+        return fresh.run(
+            ALL_BUILT.format(folder=str(self.folder)) + code,
+            **{
+                "LD_LIBRARY_PATH": str(self.folder),
+                "STARTS": str(self.log),
+                "TENSORPLAY_CUDA_RUNTIME": None,
+                "CUDA_VISIBLE_DEVICES": None,
+                **environment,
+            },
+        )
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_stub_library_is_told_from_a_driver(machine: Machine) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=0, STATUS=34)
+    out = machine.run("print(cuda.is_available(), cuda.unavailable_reason())")
+    assert out.startswith("False no NVIDIA driver: cuDriverGetVersion")
+    assert "returns 34" in out
+
+
+def test_library_without_the_function(machine: Machine) -> None:
+    machine.add("libcuda.so.1", "int nothing;")
+    assert "has no cuDriverGetVersion" in machine.run("print(cuda.unavailable_reason())")
+
+
+def test_broken_library_is_told_with_the_loaders_text(machine: Machine) -> None:
+    (machine.folder / "libcuda.so.1").write_text("not a library")
+    out = machine.run("print(cuda.is_available(), cuda.unavailable_reason())")
+    assert out.startswith("False no NVIDIA driver: libcuda.so.1 does not load (")
+    assert str(machine.folder) in out
+
+
+def test_old_driver(machine: Machine) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=11040, STATUS=0)
+    assert "serves CUDA 11.4, expected 12.0 or newer" in machine.run("print(cuda.unavailable_reason())")
+
+
+@pytest.mark.parametrize(("version", "variant"), [(12060, "cuda12"), (13000, "cuda13")])
+def test_version_chooses_and_nvml_counts_without_a_start(machine: Machine, version: int, variant: str) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=version, STATUS=0)
+    machine.add("libnvidia-ml.so.1", NVML, STATUS=0, MIG=0)
+    out = machine.run("print(_select.choose().variant, cuda.device_count(), cuda.unavailable_reason())")
+    assert out == f"{variant} 3 None\n"
+    assert not machine.log.exists()
+
+
+def test_visible_devices_is_read_afresh(machine: Machine) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=13000, STATUS=0)
+    machine.add("libnvidia-ml.so.1", NVML, STATUS=0, MIG=0)
+    code = """
+import os
+for setting in ("0,2", "GPU-2", "", "-1", "7"):
+    os.environ["CUDA_VISIBLE_DEVICES"] = setting
+    print(cuda.device_count(), cuda.unavailable_reason())
+del os.environ["CUDA_VISIBLE_DEVICES"]
+print(cuda.device_count())
+"""
+    hidden = "the NVIDIA driver is there, but CUDA_VISIBLE_DEVICES={!r} leaves no GPU visible"
+    assert machine.run(code).splitlines() == [
+        "2 None",
+        "1 None",
+        f"0 {hidden.format('')}",
+        f"0 {hidden.format('-1')}",
+        f"0 {hidden.format('7')}",
+        "3",
+    ]
+    assert not machine.log.exists()
+
+
+@pytest.mark.parametrize("nvml", [None, {"STATUS": 1, "MIG": 0}, {"STATUS": 0, "MIG": 1}])
+def test_a_child_counts_where_nvml_cannot(machine: Machine, nvml: dict[str, int] | None) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=13000, STATUS=0)
+    if nvml is None:
+        (machine.folder / "libnvidia-ml.so.1").write_text("not a library")
+    else:
+        machine.add("libnvidia-ml.so.1", NVML, **nvml)
+    out = machine.run("import os; print(os.getpid(), cuda.device_count(), cuda.device_count())")
+    process, *counts = out.split()
+    assert counts == ["5", "5"]
+    starts = machine.log.read_text().split()
+    assert len(starts) == 1  # asked once, and elsewhere
+    assert starts != [process]

@@ -1,0 +1,74 @@
+"""A fork after import, and after the questions that start nothing, is harmless."""
+
+from __future__ import annotations
+
+from helpers import fresh
+
+ASK = """
+    import os, sys
+    import tensorplay as tp
+    tp.cuda.is_available(), tp.cuda.device_count(), tp.cuda.unavailable_reason(), repr(tp.device("cuda:1"))
+    tp.cuda.memory_stats(), tp.cuda.memory_summary(), tp.cuda.manual_seed_all(3)
+    tp.manual_seed(4)
+"""
+USE = """
+    def use():
+        assert tp.ones(10, device="cuda").sum().item() == 10
+"""
+
+
+def test_child_uses_the_device_after_questions_in_the_parent(gpu: None) -> None:
+    code = (
+        ASK
+        + USE
+        + """
+    child = os.fork()
+    if not child:
+        use()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    use()
+    """
+    )
+    fresh.run(code)
+
+
+def test_multiprocessing_by_fork(gpu: None) -> None:
+    code = (
+        ASK
+        + USE
+        + """
+    import multiprocessing
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=use) for _ in range(3)]
+    for process in processes: process.start()
+    for process in processes: process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    """
+    )
+    fresh.run(code)
+
+
+def test_fork_while_another_thread_starts_the_library(gpu: None) -> None:
+    code = (
+        ASK
+        + USE
+        + """
+    import threading
+    from tensorplay.cuda._library import native
+    children = []
+    def fork():
+        child = os.fork()
+        if not child:
+            os._exit(0 if native._lock.acquire(timeout=30) else 1)
+        children.append(child)
+    def holding():
+        thread = threading.Thread(target=fork)
+        thread.start()
+        thread.join()
+    native.at_start.append(holding)
+    use()
+    assert [os.waitpid(child, 0)[1] for child in children] == [0]
+    """
+    )
+    fresh.run(code, PYTHONWARNINGS="default")

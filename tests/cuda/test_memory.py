@@ -1,0 +1,192 @@
+"""The allocator as Python sees it."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import tensorplay as tp
+from tensorplay import cuda
+
+MiB = 2**20
+
+
+def empty(nbytes: int, device: int = 0) -> tp.Tensor:
+    return tp.empty(nbytes, dtype=tp.bool, device=f"cuda:{device}")
+
+
+def test_blocks_are_counted_rounded_and_requests_as_asked(gpu: None) -> None:
+    allocated = cuda.memory_allocated()
+    requested = cuda.memory_stats()["requested_bytes.all.current"]
+    one = empty(1)
+    assert cuda.memory_allocated() == allocated + 512
+    assert cuda.memory_stats()["requested_bytes.all.current"] == requested + 1
+    del one
+    assert cuda.memory_allocated() == allocated
+
+
+def test_reserved_is_never_less_than_allocated(gpu: None) -> None:
+    held = []
+    for nbytes in (1, 513, MiB, MiB + 1, 5 * MiB, 11 * MiB):
+        held.append(empty(nbytes))
+        assert cuda.memory_reserved() >= cuda.memory_allocated()
+    held.clear()
+    assert cuda.memory_reserved() >= cuda.memory_allocated()
+
+
+def test_no_elements_take_no_memory(gpu: None) -> None:
+    before = cuda.memory_allocated()
+    nothing = tp.empty((0, 3), device="cuda")
+    assert cuda.memory_allocated() == before
+    assert nothing.data_ptr() == 0
+
+
+def test_peak_reset_keeps_what_is_held(gpu: None) -> None:
+    start = cuda.memory_allocated()
+    held = empty(8 * MiB)
+    counts = cuda.memory_stats()
+    cuda.reset_peak_memory_stats()
+    assert cuda.max_memory_allocated() == cuda.memory_allocated() == start + 8 * MiB
+    more = empty(2 * MiB)
+    del more
+    assert cuda.max_memory_allocated() == start + 10 * MiB
+    assert cuda.memory_allocated() == start + 8 * MiB
+    assert cuda.max_memory_reserved() >= cuda.memory_reserved()
+    assert cuda.memory_stats()["allocation.all.allocated"] == counts["allocation.all.allocated"] + 1
+    del held
+
+
+def test_peak_reset_of_one_device_leaves_the_other(two_gpus: None) -> None:
+    held = empty(4 * MiB, 1)
+    del held
+    peak = cuda.max_memory_allocated(1)
+    cuda.reset_peak_memory_stats(0)
+    assert cuda.max_memory_allocated(1) == peak > cuda.memory_allocated(1)
+    cuda.reset_peak_memory_stats(1)
+    assert cuda.max_memory_allocated(1) == cuda.memory_allocated(1)
+
+
+def test_accumulated_reset_keeps_current_and_peak(gpu: None) -> None:
+    held = empty(MiB)
+    before = cuda.memory_stats()
+    cuda.reset_accumulated_memory_stats()
+    after = cuda.memory_stats()
+    assert after["allocation.all.allocated"] == after["allocation.all.freed"] == 0
+    for figure in ("current", "peak"):
+        assert after[f"allocated_bytes.all.{figure}"] == before[f"allocated_bytes.all.{figure}"]
+    del held
+
+
+def test_empty_cache_gives_back_what_nobody_holds(gpu: None) -> None:
+    cuda.empty_cache()
+    reserved = cuda.memory_reserved()
+    held = empty(32 * MiB)
+    assert cuda.memory_reserved() == reserved + 32 * MiB
+    cuda.empty_cache()
+    assert cuda.memory_reserved() == reserved + 32 * MiB
+    del held
+    free = cuda.mem_get_info()[0]
+    cuda.empty_cache()
+    assert cuda.memory_reserved() == reserved
+    assert cuda.mem_get_info()[0] >= free + 32 * MiB
+
+
+def test_empty_cache_touches_no_device_that_was_not_used(two_gpus: None) -> None:
+    cuda.empty_cache()
+    assert cuda.current_device() == 0
+
+
+def test_stats_agree_with_the_single_numbers(gpu: None) -> None:
+    held = [empty(3 * MiB), empty(700)]
+    stats = cuda.memory_stats()
+    assert list(stats) == sorted(stats)
+    assert stats["allocated_bytes.all.current"] == cuda.memory_allocated()
+    assert stats["allocated_bytes.all.peak"] == cuda.max_memory_allocated()
+    assert stats["reserved_bytes.all.current"] == cuda.memory_reserved()
+    for family in ("allocation", "segment", "active", "allocated_bytes", "reserved_bytes", "requested_bytes"):
+        for figure in ("current", "allocated", "freed"):
+            parts = [stats[f"{family}.{pool}.{figure}"] for pool in ("small_pool", "large_pool")]
+            assert stats[f"{family}.all.{figure}"] == sum(parts)
+    held.clear()
+
+
+@pytest.mark.parametrize("abbreviated", [False, True])
+def test_summary_is_a_table_of_75_columns(gpu: None, abbreviated: bool) -> None:
+    held = empty(900 * MiB // 1024)
+    lines = cuda.memory_summary(abbreviated=abbreviated).splitlines()
+    assert {len(line) for line in lines} == {77}
+    assert all(line[0] == line[-1] == "|" for line in lines)
+    assert any("from large pool" in line for line in lines) != abbreviated
+    (row,) = [line for line in lines if "Requested memory" in line]
+    asked = cuda.memory_stats()["requested_bytes.all.current"]
+    assert f"{asked // 1024:6d} KiB" in row
+    del held
+
+
+def test_summary_counts_failures(gpu: None) -> None:
+    failures = cuda.memory_stats()["num_ooms"]
+    with pytest.raises(tp.OutOfMemoryError):
+        empty(2**50)
+    assert f"CUDA OOMs: {failures + 1}" in cuda.memory_summary()
+
+
+def test_out_of_memory_tells_sizes_and_changes_nothing(gpu: None) -> None:
+    held = empty(MiB)
+    before = cuda.memory_stats()
+    with pytest.raises(tp.OutOfMemoryError) as caught:
+        empty(2**50)
+    assert isinstance(caught.value, MemoryError)
+    assert isinstance(caught.value, RuntimeError)
+    after = cuda.memory_stats()
+    for family in ("allocation", "allocated_bytes", "requested_bytes", "active"):
+        assert after[f"{family}.all.current"] == before[f"{family}.all.current"]
+    del held
+
+
+def test_out_of_memory_leaves_nothing_behind(emulated: None) -> None:
+    def fill() -> int:
+        held = []
+        try:
+            while True:
+                held.append(empty(64 * MiB))
+        except tp.OutOfMemoryError:
+            return len(held)
+
+    start = cuda.memory_allocated()
+    gc.disable()
+    try:
+        assert len({fill() for _ in range(5)}) == 1
+        assert cuda.memory_allocated() == start
+    finally:
+        gc.enable()
+    cuda.empty_cache()
+
+
+def test_refused_sizes_change_no_counter(gpu: None) -> None:
+    before = cuda.memory_stats()
+    for shape, error in (
+        ((-1,), ValueError),
+        ((2**62,), OverflowError),
+        ((2**63,), OverflowError),
+        ((2**64,), OverflowError),
+        ((2**33, 2**33), OverflowError),
+    ):
+        with pytest.raises(error):
+            tp.empty(shape, dtype=tp.int64, device="cuda")
+    assert cuda.memory_stats() == before
+    first, second = empty(600), empty(600)
+    assert abs(first.data_ptr() - second.data_ptr()) >= 1024
+
+
+def test_values_survive_a_busy_allocator(gpu: None) -> None:
+    rng = np.random.default_rng(1)
+    held: dict[int, tp.Tensor] = {}
+    for step in range(300):
+        place = int(rng.integers(20))
+        if place in held:
+            values = held.pop(place).cpu().numpy()
+            assert (values == values[0]).all()
+        else:
+            held[place] = tp.full((int(rng.integers(1, 5000)),), step, dtype=tp.int32, device="cuda")

@@ -1,0 +1,169 @@
+"""Which variant serves, and the sentence when none does. No device is needed for any of this."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers import fresh
+
+from tensorplay.cuda import _driver, _native, _select
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installation that holds all variants, as far as `_select` looks."""
+    monkeypatch.setattr(_native, "FOLDER", tmp_path)
+    monkeypatch.delenv(_select.VARIABLE, raising=False)
+    for variant in _select.VARIANTS:
+        (tmp_path / f"libtensorplay_{variant}.so").touch()
+    return tmp_path
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, version: int) -> None:
+    monkeypatch.setattr(_driver, "driver_version", lambda: version)
+
+
+def no_driver() -> int:
+    raise _driver.DriverError("no driver here")
+
+
+@pytest.mark.parametrize(
+    ("version", "variant"), [(12000, "cuda12"), (12090, "cuda12"), (13000, "cuda13"), (14010, "cuda13")]
+)
+def test_newest_variant_that_the_driver_serves(
+    built: Path, monkeypatch: pytest.MonkeyPatch, version: int, variant: str
+) -> None:
+    serve(monkeypatch, version)
+    assert _select.choose() == _select.Choice(variant)
+
+
+def test_older_variant_where_the_newest_is_not_built(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (built / "libtensorplay_cuda13.so").unlink()
+    serve(monkeypatch, 13000)
+    assert _select.choose() == _select.Choice("cuda12")
+
+
+def test_no_driver_is_never_the_emulated_device(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_driver, "driver_version", no_driver)
+    assert _select.choose() == _select.Choice(None, "no driver here")
+
+
+def test_old_driver_is_told_with_both_versions(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, 11080)
+    reason = _select.choose().reason
+    assert reason is not None
+    assert "serves CUDA 11.8" in reason
+    assert "12.0 or newer" in reason
+
+
+def test_named_variant_needs_its_own_driver(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, 12080)
+    monkeypatch.setenv(_select.VARIABLE, "cuda13")
+    reason = _select.choose().reason
+    assert reason is not None
+    assert "13.0 or newer" in reason
+
+
+def test_emulated_needs_no_driver(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_driver, "driver_version", no_driver)
+    monkeypatch.setenv(_select.VARIABLE, "emulated")
+    assert _select.choose() == _select.Choice("emulated")
+
+
+def test_none_is_none(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, 13000)
+    monkeypatch.setenv(_select.VARIABLE, "none")
+    assert _select.choose() == _select.Choice(None, "TENSORPLAY_CUDA_RUNTIME is none")
+
+
+@pytest.mark.parametrize("setting", ["cuda11", "EMULATED", "emulated ", "0"])
+def test_unknown_value_lists_the_valid_ones(built: Path, monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    monkeypatch.setenv(_select.VARIABLE, setting)
+    reason = _select.choose().reason
+    assert reason is not None
+    for word in (repr(setting), "cuda12", "cuda13", "emulated", "none"):
+        assert word in reason
+
+
+def test_missing_variant_is_told_with_those_built(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (built / "libtensorplay_cuda13.so").unlink()
+    monkeypatch.setenv(_select.VARIABLE, "cuda13")
+    assert _select.choose().reason == (
+        "TENSORPLAY_CUDA_RUNTIME is cuda13, which was not built into this installation (built: cuda12, emulated)"
+    )
+
+
+@pytest.mark.parametrize(("setting", "expected"), [(None, 1), ("0", 0), ("1", 1), ("8", 8), ("02", 2)])
+def test_emulated_count(monkeypatch: pytest.MonkeyPatch, setting: str | None, expected: int) -> None:
+    if setting is None:
+        monkeypatch.delenv(_select.DEVICES_VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(_select.DEVICES_VARIABLE, setting)
+    count, reason = _select.count(_select.Choice("emulated"))
+    assert count == expected
+    assert (reason is None) == (expected > 0)
+
+
+@pytest.mark.parametrize("setting", ["", "two", "-1", "9", "1.0", " 1", "²"])
+def test_emulated_count_refuses(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    monkeypatch.setenv(_select.DEVICES_VARIABLE, setting)
+    count, reason = _select.count(_select.Choice("emulated"))
+    assert count == 0
+    assert reason is not None
+    assert repr(setting) in reason
+
+
+@pytest.mark.parametrize("setting", ["0", "2", "8"])
+def test_count_before_start_is_the_librarys(setting: str) -> None:
+    code = """
+        from tensorplay.cuda import _select
+        from tensorplay.cuda._native import bind, lib
+        before = _select.count(_select.choose())[0]
+        bind("emulated")
+        print(before, lib.tp_device_count())
+    """
+    out = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="emulated", TENSORPLAY_EMULATED_DEVICES=setting)
+    assert out == f"{setting} {setting}\n"
+
+
+def test_variable_is_read_until_the_start_and_then_warns() -> None:
+    code = """
+        import os, warnings
+        import tensorplay.cuda as cuda
+        print(cuda.is_available(), cuda.unavailable_reason())
+        os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
+        print(cuda.device_count())
+        cuda.current_stream()
+        os.environ["TENSORPLAY_CUDA_RUNTIME"] = "cuda12"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            print(cuda.device_count(), cuda.device_count(), cuda.unavailable_reason())
+        print([str(one.message) for one in caught])
+    """
+    out = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none", TENSORPLAY_EMULATED_DEVICES="2")
+    assert out.splitlines() == [
+        "False TENSORPLAY_CUDA_RUNTIME is none",
+        "2",
+        "2 2 None",
+        "[\"TENSORPLAY_CUDA_RUNTIME became 'cuda12' after emulated had been started: no effect\"]",
+    ]
+
+
+@pytest.mark.parametrize("setting", ["none", "sometimes"])
+def test_a_device_call_raises_the_reason(setting: str) -> None:
+    code = """
+        import tensorplay
+        reason = tensorplay.cuda.unavailable_reason()
+        for call in (tensorplay.cuda.current_stream, tensorplay.cuda.Stream, tensorplay.cuda.Event,
+                     tensorplay.cuda.mem_get_info, lambda: tensorplay.empty(3, device="cuda")):
+            try:
+                call()
+            except tensorplay.errors.BackendUnavailableError as error:
+                assert str(error).endswith(reason), error
+            else:
+                raise AssertionError(call)
+        tensorplay.zeros(3)
+        assert not tensorplay.cuda.is_available() and tensorplay.cuda.device_count() == 0
+    """
+    fresh.run(code, TENSORPLAY_CUDA_RUNTIME=setting)

@@ -1,0 +1,215 @@
+"""Streams and events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tensorplay as tp
+from tensorplay import cuda
+from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
+
+
+def test_default_stream_is_current_at_first(gpu: None) -> None:
+    default = cuda.default_stream()
+    assert cuda.current_stream() == default
+    assert default.cuda_stream == 0
+    assert default.device == tp.device("cuda:0")
+
+
+def test_streams_are_equal_by_identity_of_the_stream(gpu: None) -> None:
+    streams = [cuda.Stream() for _ in range(32)]
+    assert len(set(streams)) == 32
+    assert all(stream.cuda_stream for stream in streams)
+    again = cuda.Stream()
+    assert again == streams[0]
+    assert hash(again) == hash(streams[0])
+    assert again is not streams[0]
+    assert again != streams[1]
+    assert again != "a stream"
+
+
+def test_streams_of_two_devices_differ(two_gpus: None) -> None:
+    assert cuda.default_stream(0) != cuda.default_stream(1)
+    assert cuda.Stream(1).device == tp.device("cuda:1")
+
+
+@pytest.mark.parametrize("priority", [0, -1, -5, -100, 1, 100, -(2**80), 2**80])
+def test_priority_is_clamped_and_told(gpu: None, priority: int) -> None:
+    least, greatest = cuda.Stream(priority=10**6).priority, cuda.Stream(priority=-(10**6)).priority
+    assert greatest <= least == 0
+    assert cuda.Stream(priority=priority).priority == min(max(priority, greatest), least)
+
+
+@pytest.mark.parametrize("priority", [True, 0.5, "high", None])
+def test_priority_of_another_type_is_refused(gpu: None, priority: Any) -> None:
+    with pytest.raises(DTypeError, match="priority"):
+        cuda.Stream(priority=priority)
+
+
+def test_stream_context_puts_back(gpu: None) -> None:
+    stream, other = cuda.Stream(), cuda.Stream()
+    with cuda.stream(stream):
+        assert cuda.current_stream() == stream
+        with cuda.stream(other):
+            assert cuda.current_stream() == other
+        with cuda.stream(None):
+            assert cuda.current_stream() == stream
+        assert cuda.current_stream() == stream
+    assert cuda.current_stream() == cuda.default_stream()
+    with pytest.raises(KeyError), cuda.StreamContext(stream):
+        raise KeyError
+    assert cuda.current_stream() == cuda.default_stream()
+
+
+def test_stream_context_of_another_device_puts_back_both(two_gpus: None) -> None:
+    first, second, before = cuda.Stream(0), cuda.Stream(1), cuda.Stream(1)
+    cuda.set_stream(before)
+    cuda.set_stream(first)
+    for failing in (False, True):
+        try:
+            with cuda.stream(second):
+                assert cuda.current_device() == 1
+                assert cuda.current_stream(1) == second
+                assert cuda.current_stream(0) == first
+                if failing:
+                    raise KeyError
+        except KeyError:
+            pass
+        assert cuda.current_device() == 0
+        assert cuda.current_stream(0) == first
+        assert cuda.current_stream(1) == before
+
+
+def test_queries_leave_the_current_device(two_gpus: None) -> None:
+    stream = cuda.default_stream(1)
+    assert stream.query()
+    stream.synchronize()
+    assert cuda.current_device() == 0
+
+
+def test_set_stream_sets_the_device_too(two_gpus: None) -> None:
+    stream = cuda.Stream(1)
+    cuda.set_stream(stream)
+    assert cuda.current_device() == 1
+    assert cuda.current_stream() == stream
+    cuda.set_stream(None)
+    assert cuda.current_stream() == stream
+
+
+def test_work_follows_the_current_stream(gpu: None) -> None:
+    stream = cuda.Stream()
+    with cuda.stream(stream):
+        ones = tp.ones(1000, device="cuda")
+        twos = ones + ones
+    cuda.current_stream().wait_stream(stream)
+    assert (twos + 1).sum().item() == 3000
+
+
+def test_event_orders_two_streams(gpu: None) -> None:
+    first, second = cuda.Stream(), cuda.Stream()
+    with cuda.stream(first):
+        values = tp.arange(4096, device="cuda") * 2
+        done = first.record_event()
+    second.wait_event(done)
+    with cuda.stream(second):
+        total = values.sum()
+    second.synchronize()
+    assert done.query()
+    assert total.item() == 4095 * 4096
+
+
+def test_event_wait_is_wait_event(gpu: None) -> None:
+    first, second = cuda.Stream(), cuda.Stream()
+    event = cuda.Event()
+    with cuda.stream(first):
+        values = tp.full((512,), 3, device="cuda")
+        event.record()
+    with cuda.stream(second):
+        event.wait()
+        total = values.sum()
+    assert total.item() == 1536
+
+
+def test_event_before_its_first_record(gpu: None) -> None:
+    event = cuda.Event()
+    assert event.query()
+    event.synchronize()
+    event.wait()
+    assert event.device is None
+    assert event.cuda_event == 0
+    event.record()
+    assert event.device == tp.device("cuda:0")
+    assert event.cuda_event != 0
+
+
+def test_event_stays_on_its_device(two_gpus: None) -> None:
+    event = cuda.Event()
+    event.record(cuda.Stream(0))
+    with pytest.raises(InvalidArgumentError):
+        event.record(cuda.Stream(1))
+
+
+def test_elapsed_time_counts_forwards_and_back(gpu: None) -> None:
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True, blocking=True)
+    start.record()
+    tp.zeros(1 << 20, device="cuda").add_(1)
+    end.record()
+    end.synchronize()
+    assert start.elapsed_time(end) > 0
+    assert end.elapsed_time(start) == -start.elapsed_time(end)
+    assert start.elapsed_time(start) == 0
+
+
+def test_elapsed_time_says_which_of_four_causes(two_gpus: None, emulated: None) -> None:
+    def recorded(stream: cuda.Stream, timing: bool = True) -> cuda.Event:
+        event = cuda.Event(enable_timing=timing)
+        event.record(stream)
+        return event
+
+    here, there = cuda.Stream(0), cuda.Stream(1)
+    good = recorded(here)
+    good.synchronize()
+    elsewhere = recorded(there)
+    elsewhere.synchronize()
+    untimed = recorded(here, timing=False)
+    untimed.synchronize()
+    with cuda.stream(here):
+        tp.zeros(1 << 16, device="cuda").add_(1)
+    pending = recorded(here)
+    texts = []
+    for other in (untimed, cuda.Event(enable_timing=True), pending, elsewhere):
+        with pytest.raises(StateError) as caught:
+            good.elapsed_time(other)
+        texts.append(str(caught.value))
+    assert len(set(texts)) == 4
+    for text, word in zip(texts, ("timing", "record", "complete", "device"), strict=True):
+        assert word in text
+    pending.synchronize()
+    assert good.elapsed_time(pending) > 0
+
+
+def test_record_stream_keeps_memory_for_the_other_stream(emulated: None) -> None:
+    first, second = cuda.Stream(), cuda.Stream()
+    with cuda.stream(first):
+        source = tp.full((1 << 16,), 7, device="cuda")
+    second.wait_stream(first)
+    with cuda.stream(second):
+        copy = source.clone()
+    source.record_stream(second)
+    address = source.data_ptr()
+    del source
+    with cuda.stream(first):
+        later = tp.full((1 << 16,), 9, device="cuda")
+    assert later.data_ptr() != address
+    second.synchronize()
+    assert copy.sum().item() == 7 << 16
+    with cuda.stream(first):
+        again = tp.empty((1 << 16,), dtype=tp.int64, device="cuda")
+    assert again.data_ptr() == address
+
+
+def test_representations_name_the_device(gpu: None) -> None:
+    assert "cuda:0" in repr(cuda.Stream())
+    assert "None" in repr(cuda.Event())
