@@ -74,7 +74,6 @@ void tp_host_register_kernel(const char *family, const char *name, size_t argume
   kernels[kernel_count++] = (kernel_t){family, name, arguments_nbytes, cooperative, trampoline};
 }
 
-#if CUDART_VERSION >= 12080 || defined(TP_CUDA_HAS_LIBRARY)
 /* An image is the text "emulated:<family>\n"; a library handle is a copy of the family's name. */
 static cudaError_t load(cudaLibrary_t *out, const char *image) {
   size_t prefix = strlen(IMAGE_PREFIX);
@@ -119,7 +118,6 @@ static cudaError_t unload(cudaLibrary_t library) {
 }
 
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) { EMU_RETURN(cudaLibraryUnload, true, unload(library)); }
-#endif
 
 /* ---- running ---- */
 

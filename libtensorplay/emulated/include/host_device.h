@@ -1,14 +1,16 @@
-/* What the kernels of ../../kernels need when the host's C++ compiler builds them: CUDA's keywords and
- * index variables, and the way from a device address to memory.
+/* What the kernels of ../../kernels need when the host's C++ compiler builds them: CUDA's keywords, index
+ * variables and mathematical functions, and the way from a device address to memory.
  *
  * The runtime runs one kernel at a time, under its lock, on the thread whose call made it run. So shared
  * memory and the index variables are plain static objects, which costs nothing inside a loop. */
 #ifndef TP_HOST_DEVICE_H
 #define TP_HOST_DEVICE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <vector_types.h> /* uint3, and CUDA's keywords, which are empty for a host compiler */
 
