@@ -216,6 +216,11 @@ class Backend(ABC):
     @abstractmethod
     def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor: ...
 
+    # -- streams -------------------------------------------------------------------------------------
+
+    def record_stream(self, tensor: Tensor, stream: Any) -> None:
+        """Marks that a stream uses the tensor's memory; nothing to do on a backend without streams."""
+
     # -- random numbers ------------------------------------------------------------------------------
 
     @abstractmethod

@@ -1,0 +1,156 @@
+"""From what a user passes to one call of one backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import _operands, _plugins
+from .errors import DTypeError
+
+if TYPE_CHECKING:
+    from ._backend import Backend, Scalar
+    from ._device import Device
+    from ._dtype import DType
+    from ._tensor import Tensor
+
+#: Types that every backend takes as a number. Subclasses and NumPy's scalars go through `number`.
+SCALARS = frozenset((bool, int, float))
+
+
+def number(value: object) -> Scalar | None:
+    """The Python number of a number, a NumPy scalar or an array without dimensions; else None.
+
+    Raises
+    ------
+    DTypeError
+        An array with dimensions: which device and dtype it should have is for the caller to say.
+    """
+    if type(value) in SCALARS:
+        return value  # type: ignore[return-value]
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise DTypeError(
+            f"got a NumPy array of shape {value.shape} as an operand, expected a tensor: "
+            "use tensorplay.from_numpy(array) or tensorplay.tensor(array, device=...)"
+        )
+    if isinstance(value, (np.ndarray, np.generic)):
+        kind = value.dtype.kind
+        # Kind V is where ml_dtypes' types are.
+        plain = bool(value) if kind == "b" else int(value) if kind in "iu" else float(value) if kind in "fV" else None
+        return plain
+    if isinstance(value, (int, float)):
+        return int(value) if isinstance(value, int) else float(value)
+    return None
+
+
+def tensor_or_number(operation: str, value: object) -> Tensor | Scalar:
+    """An operand as backends take it.
+
+    Raises
+    ------
+    DTypeError
+        It is neither.
+    """
+    from ._tensor import Tensor
+
+    if isinstance(value, Tensor):
+        return value
+    plain = number(value)
+    if plain is None:
+        raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor or a number")
+    return plain
+
+
+def check_tensor(operation: str, *values: object) -> None:
+    """Refuses what is no tensor.
+
+    Raises
+    ------
+    DTypeError
+        One of the values is none.
+    """
+    from ._tensor import Tensor
+
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor")
+
+
+def common(operation: str, *operands: Tensor | None) -> Backend:
+    """The one backend of the tensors (None: left out).
+
+    Raises
+    ------
+    DTypeError
+        An operand is no tensor.
+    InvalidArgumentError
+        They are on devices of different types.
+    """
+    given = [operand for operand in operands if operand is not None]
+    check_tensor(operation, *given)
+    backend = given[0]._backend
+    for operand in given:
+        if operand._backend is not backend:
+            _operands.device_of(operation, *given)
+    return backend
+
+
+def binary(operation: str, a: object, b: object, out: Tensor | None = None) -> Tensor:
+    """Any two operands, at least one of them a tensor.
+
+    As in torch, a host tensor without dimensions goes along with tensors of any device.
+    """
+    from ._tensor import Tensor
+
+    left, right = tensor_or_number(operation, a), tensor_or_number(operation, b)
+    tensors = [operand for operand in (left, right) if isinstance(operand, Tensor)]
+    if not tensors:
+        raise DTypeError(f"{operation}: got two numbers, expected at least one tensor")
+    backend = tensors[0]._backend
+    if len(tensors) == 2 and tensors[1]._backend is not backend:
+        left, right = _join(tensors[0], tensors[1])
+        tensors = [left, right]
+    if out is not None:
+        tensors.append(out)
+    result = common(operation, *tensors).binary(operation, left, right, out)
+    return result if out is None else out
+
+
+def _join(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Takes a 0-d host tensor to the other operand's device. Its value is filled in, so nothing waits."""
+    if a.ndim == 0 and a.device.type == "cpu":
+        return b._backend.full((), a.item(), a.dtype, b.device), b
+    if b.ndim == 0 and b.device.type == "cpu":
+        return a, a._backend.full((), b.item(), b.dtype, a.device)
+    return a, b
+
+
+def move(tensor: Tensor, backend: Backend, device: Device, dtype: DType) -> Tensor:
+    """A copy on any device of any backend. Casts run on the accelerator, where there is one."""
+    source = tensor._backend
+    if source is backend:
+        return backend.to(tensor, dtype, device)
+    if source.type == "cpu":
+        moved = backend.from_host(source.to_host(tensor), device)
+        return moved if moved.dtype is dtype else backend.to(moved, dtype, device)
+    if tensor.dtype is not dtype:
+        tensor = source.to(tensor, dtype, tensor.device)
+    # The array is fresh, so that the host backend may share it.
+    return backend.from_host(source.to_host(tensor), device)
+
+
+def copy_(target: Tensor, source: Tensor) -> None:
+    """target := source, cast and broadcast, between any two backends."""
+    backend = target._backend
+    if source._backend is backend:
+        backend.copy_(target, source)
+    elif source.device.type == "cpu":
+        backend.copy_from_host_(target, source._backend.to_host(source))
+    else:
+        host = _plugins.get("cpu")
+        fetched = host.from_host(source._backend.to_host(source), _plugins.HOST)
+        if target.device.type == "cpu":
+            host.copy_(target, fetched)
+        else:
+            backend.copy_from_host_(target, host.to_host(fetched))

@@ -1,0 +1,44 @@
+"""What programs written for torch say about gradients. There is no autograd, so it changes nothing."""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from types import TracebackType
+
+from .errors import StateError
+
+
+class no_grad(ContextDecorator):
+    """A context and decorator that changes nothing: nothing is ever recorded."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class inference_mode(no_grad):
+    """As `no_grad`.
+
+    Parameters
+    ----------
+    mode : bool
+        Taken for torch's sake.
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+
+def refuse_autograd(operation: str) -> None:
+    """Raises for what only autograd could do.
+
+    Raises
+    ------
+    StateError
+        Always.
+    """
+    raise StateError(f"{operation}: TensorPlay has no autograd, requires_grad is always False")

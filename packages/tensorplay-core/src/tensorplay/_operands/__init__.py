@@ -1,0 +1,64 @@
+"""What an operation takes: one function for each method of `tensorplay._backend.Backend`.
+
+Each has the method's arguments, raises the exception for what cannot be done, and otherwise returns
+what the result is. Only descriptions are read (shape, strides, dtype, device), so tensors of every
+backend serve. The host backend calls these functions first; a native backend calls one only after its
+own check has refused, to word the refusal.
+"""
+
+from ._creation import arange, copy_, copy_from_host_, empty, fill_, from_host, full, to
+from ._elementwise import binary, unary, where
+from ._products import linear, matmul
+from ._random import normal_, uniform_
+from ._reductions import layer_norm, reduce, softmax
+from ._rows import embedding, index_select
+from ._spec import Spec, check_device, device_of, scalar_dtype
+from ._views import (
+    as_strided,
+    expand,
+    permute,
+    reshape,
+    select,
+    slice,
+    squeeze,
+    transpose,
+    unsqueeze,
+    view,
+)
+
+__all__ = [
+    "Spec",
+    "arange",
+    "as_strided",
+    "binary",
+    "check_device",
+    "copy_",
+    "copy_from_host_",
+    "device_of",
+    "embedding",
+    "empty",
+    "expand",
+    "fill_",
+    "from_host",
+    "full",
+    "index_select",
+    "layer_norm",
+    "linear",
+    "matmul",
+    "normal_",
+    "permute",
+    "reduce",
+    "reshape",
+    "scalar_dtype",
+    "select",
+    "slice",
+    "softmax",
+    "squeeze",
+    "to",
+    "transpose",
+    "unary",
+    "uniform_",
+    "unsqueeze",
+    "view",
+    "where",
+]

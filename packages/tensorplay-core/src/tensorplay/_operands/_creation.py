@@ -1,0 +1,77 @@
+"""New tensors, and values that are written into tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _dtype, _shape
+from .._dtype import DType
+from ..errors import InvalidArgumentError
+from ._spec import Spec, check_device, scalar_dtype
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .._backend import Scalar
+    from .._device import Device
+    from .._tensor import Tensor
+
+
+def empty(shape: Sequence[int], dtype: DType, device: Device) -> Spec:
+    """A tensor without values."""
+    return _new("empty", shape, dtype, device)
+
+
+def full(shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Spec:
+    """A tensor of one value."""
+    scalar_dtype("full", value)
+    return _new("full", shape, dtype, device)
+
+
+def arange(start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Spec:
+    """start + i * step."""
+    scalar_dtype("arange", start)
+    scalar_dtype("arange", step)
+    return _new("arange", (numel,), dtype, device)
+
+
+def from_host(array: np.ndarray[Any, Any], device: Device) -> Spec:
+    """A tensor with the elements of an array."""
+    return _new("from_host", array.shape, _dtype.from_numpy("from_host", array.dtype), device)
+
+
+def copy_from_host_(target: Tensor, array: np.ndarray[Any, Any]) -> None:
+    """Values from an array."""
+    _dtype.from_numpy("copy_", array.dtype)
+    _fits("copy_", array.shape, target)
+
+
+def to(tensor: Tensor, dtype: DType, device: Device) -> Spec:
+    """A copy with another dtype or on another device."""
+    return _new("to", tensor.shape, dtype, device)
+
+
+def copy_(target: Tensor, source: Tensor) -> None:
+    """Values from another tensor."""
+    _fits("copy_", source.shape, target)
+
+
+def fill_(target: Tensor, value: Scalar) -> None:
+    """One value everywhere."""
+    scalar_dtype("fill_", value)
+
+
+def _new(operation: str, shape: Sequence[int], dtype: DType, device: Device) -> Spec:
+    _dtype.check(operation, dtype)
+    check_device(operation, device)
+    return Spec(_shape.check_sizes(operation, shape, dtype.itemsize), dtype, device, dtype)
+
+
+def _fits(operation: str, shape: tuple[int, ...], target: Tensor) -> None:
+    """Refuses a source that does not broadcast to the target."""
+    lead = target.ndim - len(shape)
+    if lead < 0 or any(size not in (1, target.shape[lead + place]) for place, size in enumerate(shape)):
+        raise InvalidArgumentError(
+            f"{operation}: got a source of shape {shape}, expected one that broadcasts to {target.shape}"
+        )

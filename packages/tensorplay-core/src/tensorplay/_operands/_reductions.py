@@ -1,0 +1,80 @@
+"""Operations over dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .. import _dtype, _shape, _tables
+from .._dtype import DType
+from ..errors import DTypeError, InvalidArgumentError
+from ._spec import Spec, device_of, floating, into
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+def reduce(
+    op: str,
+    a: Tensor,
+    dims: Sequence[int] | None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Spec:
+    """Some dimensions to one element each; () and None mean all of them."""
+    reduced = _shape.wrap_dims(op, dims, a.ndim)
+    result = _result_dtype(op, _tables.REDUCE[op][1], a.dtype, dtype)
+    if op in ("amax", "amin"):
+        for dim in reduced:
+            if a.shape[dim] == 0:
+                raise InvalidArgumentError(
+                    f"{op}: got shape {a.shape}, expected elements in dimension {dim}: {op} of nothing has no value"
+                )
+    shape = tuple(
+        1 if place in reduced else size for place, size in enumerate(a.shape) if keepdim or place not in reduced
+    )
+    return into(op, Spec(shape, result, a.device, a.dtype), out)
+
+
+def softmax(a: Tensor, dim: int, log: bool = False) -> Spec:
+    """One dimension to numbers that add up to 1."""
+    operation = "log_softmax" if log else "softmax"
+    _shape.wrap_dim(operation, dim, a.ndim)
+    dtype = floating(operation, a)
+    return Spec(a.shape, dtype, a.device, dtype)
+
+
+def layer_norm(
+    a: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Spec:
+    """The last dimensions to mean 0 and variance 1."""
+    normalized = tuple(normalized_shape)
+    device = device_of("layer_norm", a, weight, bias)
+    dtype = floating("layer_norm", a, weight, bias)
+    if not normalized or a.shape[max(a.ndim - len(normalized), 0) :] != normalized:
+        raise InvalidArgumentError(
+            f"layer_norm: got normalized_shape {normalized}, expected the last sizes of shape {a.shape}"
+        )
+    for name, operand in (("weight", weight), ("bias", bias)):
+        if operand is not None and operand.shape != normalized:
+            raise InvalidArgumentError(f"layer_norm: got {name} of shape {operand.shape}, expected {normalized}")
+    return Spec(a.shape, dtype, device, dtype)
+
+
+def _result_dtype(op: str, rule: str, operand: DType, wanted: DType | None) -> DType:
+    """The dtype of the result by the rules of ops.def; only sums and means take another one."""
+    if wanted is not None:
+        _dtype.check(op, wanted)
+        if rule not in ("SUM", "FLOAT"):
+            raise DTypeError(f"{op}: got dtype {wanted.name}, expected none: the result's dtype is fixed")
+    if rule == "BOOL":
+        return _dtype.bool
+    if rule == "SAME":
+        return operand
+    if rule == "SUM":
+        return wanted or (operand if operand.is_floating_point else _dtype.int64)
+    result = wanted or operand
+    if not result.is_floating_point:
+        raise DTypeError(f"{op}: got dtype {result.name}, expected a floating dtype: float16, bfloat16 or float32")
+    return result

@@ -1,0 +1,144 @@
+"""What the checks share: the description of a result, devices, scalars and `out`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .. import _dtype, _plugins
+from .._dtype import DType
+from .._shape import Shape
+from ..errors import DTypeError, InvalidArgumentError, OutOfRangeError
+
+if TYPE_CHECKING:
+    from .._backend import Scalar
+    from .._device import Device
+    from .._tensor import Tensor
+
+
+class Spec(NamedTuple):
+    """The result of an operation, before it exists.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : DType
+        Of the result.
+    device : Device
+    compute : DType
+        The dtype that the operands are taken to before anything is computed; half types are then
+        computed in float32 and rounded once.
+    """
+
+    shape: Shape
+    dtype: DType
+    device: Device
+    compute: DType
+
+
+def device_of(operation: str, *operands: Tensor | None) -> Device:
+    """The one device of the tensors among the operands (None: left out).
+
+    Raises
+    ------
+    InvalidArgumentError
+        They are on different devices.
+    """
+    devices = list(dict.fromkeys(operand.device for operand in operands if operand is not None))
+    if len(devices) != 1:
+        raise InvalidArgumentError(
+            f"{operation}: operands on different devices, got {' and '.join(map(str, devices))}, expected one device"
+        )
+    return devices[0]
+
+
+def check_device(operation: str, device: Device) -> None:
+    """Refuses an index that does not exist.
+
+    Raises
+    ------
+    OutOfRangeError
+        Fewer devices are visible.
+    """
+    if device.index is not None:
+        visible = _plugins.get(device.type).device_count()
+        if device.index >= visible:
+            raise InvalidArgumentError(
+                f"{operation}: device {device.index} asked for, {visible} visible (devices of type {device.type!r})"
+            )
+
+
+def scalar_dtype(operation: str, value: Scalar) -> DType:
+    """The dtype of a number without one.
+
+    Raises
+    ------
+    DTypeError
+        It is no number.
+    InvalidArgumentError
+        It is an integer outside int64.
+    """
+    if isinstance(value, bool):
+        return _dtype.bool
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise InvalidArgumentError(f"{operation}: got the integer {value}, expected one that int64 holds")
+        return _dtype.int64
+    if isinstance(value, float):
+        return _dtype.float32
+    raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor or a number")
+
+
+def dim_index(operation: str, index: int, size: int, dim: int) -> int:
+    """An index counted from the front.
+
+    Raises
+    ------
+    OutOfRangeError
+        The dimension has no such index.
+    """
+    if not -size <= index < size:
+        raise OutOfRangeError(f"{operation}: got index {index} in dimension {dim} of size {size}")
+    return index + size if index < 0 else index
+
+
+def floating(operation: str, *operands: Tensor | None) -> DType:
+    """The one floating dtype of the operands (None: left out).
+
+    Raises
+    ------
+    DTypeError
+        One is not floating, or they differ.
+    """
+    dtypes = list(dict.fromkeys(operand.dtype for operand in operands if operand is not None))
+    if len(dtypes) != 1 or not dtypes[0].is_floating_point:
+        raise DTypeError(
+            f"{operation}: got {' and '.join(dtype.name for dtype in dtypes)}, "
+            "expected one floating dtype: float16, bfloat16 or float32"
+        )
+    return dtypes[0]
+
+
+def into(operation: str, spec: Spec, out: Tensor | None) -> Spec:
+    """The description of what is returned: `out`, when it is given and can hold the result.
+
+    Raises
+    ------
+    InvalidArgumentError
+        `out` has another shape or device.
+    DTypeError
+        Its dtype is of a lower category.
+    """
+    if out is None:
+        return spec
+    if out.device != spec.device:
+        raise InvalidArgumentError(
+            f"{operation}: operands on different devices, got {spec.device} and out on {out.device}, "
+            "expected one device"
+        )
+    if out.shape != spec.shape:
+        raise InvalidArgumentError(f"{operation}: got out of shape {out.shape}, expected {spec.shape}")
+    if not _dtype.can_cast(spec.dtype, out.dtype):
+        raise DTypeError(
+            f"{operation}: got out of dtype {out.dtype.name}, which cannot hold a result of dtype {spec.dtype.name}"
+        )
+    return spec

@@ -1,0 +1,106 @@
+"""Views: nothing is copied, so all that can be wrong is a shape or a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .. import _shape
+from .._shape import Shape
+from ..errors import InvalidArgumentError, OutOfRangeError, StateError
+from ._spec import dim_index
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+def view(tensor: Tensor, shape: Sequence[int]) -> tuple[Shape, Shape]:
+    """Shape and strides of the view.
+
+    Raises
+    ------
+    StateError
+        Only a copy has that shape.
+    """
+    wanted = _shape.infer("view", shape, tensor.numel())
+    strides = _shape.view_strides(tensor.shape, tensor.stride(), wanted)
+    if strides is None:
+        raise StateError(
+            f"view: got shape {wanted}, which no view of shape {tensor.shape} and strides {tensor.stride()} has; "
+            "reshape() copies where it must"
+        )
+    return wanted, strides
+
+
+def reshape(tensor: Tensor, shape: Sequence[int]) -> Shape:
+    """The shape, without -1."""
+    return _shape.infer("reshape", shape, tensor.numel())
+
+
+def transpose(tensor: Tensor, dim0: int, dim1: int) -> tuple[int, int]:
+    """Both dimensions, counted from the front."""
+    ndim = tensor.ndim
+    return _shape.wrap_dim("transpose", dim0, ndim), _shape.wrap_dim("transpose", dim1, ndim)
+
+
+def permute(tensor: Tensor, dims: Sequence[int]) -> Shape:
+    """The dimensions, counted from the front."""
+    ndim = tensor.ndim
+    wrapped = tuple(_shape.wrap_dim("permute", dim, ndim) for dim in dims)
+    if sorted(wrapped) != list(range(ndim)):
+        raise InvalidArgumentError(
+            f"permute: got dimensions {tuple(dims)}, expected each of the {ndim} dimensions once"
+        )
+    return wrapped
+
+
+def expand(tensor: Tensor, shape: Sequence[int]) -> Shape:
+    """The shape, without -1."""
+    return _shape.expanded("expand", tensor.shape, shape)
+
+
+def slice(tensor: Tensor, dim: int, start: int, stop: int, step: int) -> tuple[int, int]:
+    """The dimension counted from the front, and the size of the result there."""
+    dim = _shape.sized_dim("slice", dim, tensor.ndim)
+    size = tensor.shape[dim]
+    if step <= 0:
+        raise InvalidArgumentError(f"slice: got step {step}, expected a positive one")
+    if not 0 <= start <= size or not 0 <= stop <= size:
+        raise OutOfRangeError(f"slice: got {start} to {stop} in dimension {dim} of size {size}")
+    return dim, max(0, -(-(stop - start) // step))
+
+
+def select(tensor: Tensor, dim: int, index: int) -> tuple[int, int]:
+    """Dimension and index, counted from the front."""
+    dim = _shape.sized_dim("select", dim, tensor.ndim)
+    return dim, dim_index("select", index, tensor.shape[dim], dim)
+
+
+def unsqueeze(tensor: Tensor, dim: int) -> int:
+    """Where the new dimension goes."""
+    ndim = tensor.ndim
+    if ndim == _shape.MAX_NDIM:
+        raise InvalidArgumentError(f"unsqueeze: got {ndim} dimensions, expected fewer than {_shape.MAX_NDIM}")
+    return _shape.wrap_dim("unsqueeze", dim, ndim + 1)
+
+
+def squeeze(tensor: Tensor, dim: int) -> int:
+    """The dimension, counted from the front."""
+    return _shape.wrap_dim("squeeze", dim, tensor.ndim)
+
+
+def as_strided(tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int) -> None:
+    """Nothing but the check: a view inside the storage."""
+    shape = _shape.check_sizes("as_strided", shape, tensor.dtype.itemsize)
+    strides = tuple(strides)
+    if len(strides) != len(shape):
+        raise InvalidArgumentError(f"as_strided: got {len(strides)} strides, expected {len(shape)} for shape {shape}")
+    if offset < 0 or any(stride < 0 for stride in strides):
+        raise InvalidArgumentError(f"as_strided: got strides {strides} and offset {offset}, expected 0 or more")
+    last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    room = tensor._storage_numel()
+    if 0 not in shape and last >= room:
+        raise OutOfRangeError(
+            f"as_strided: shape {shape}, strides {strides} and offset {offset} reach element {last}, "
+            f"expected a view inside the {room} elements of the storage"
+        )

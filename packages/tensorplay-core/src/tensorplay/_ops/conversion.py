@@ -1,0 +1,208 @@
+"""Tensors to other dtypes, to other devices, and to Python and NumPy."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _dispatch, _dtype, _plugins
+from .._device import Device, DeviceLike
+from .._dtype import DType
+from ..errors import DTypeError, InvalidArgumentError, StateError
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+def to(
+    self: Tensor,
+    *args: Any,
+    device: DeviceLike | None = None,
+    dtype: DType | None = None,
+    non_blocking: builtins.bool = False,
+    copy: builtins.bool = False,
+) -> Tensor:
+    """The tensor with another dtype or on another device; itself when nothing changes and `copy` is False.
+
+    torch's spellings: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(other)``, each followed
+    by ``non_blocking`` and ``copy``, and all of them by name.
+
+    Parameters
+    ----------
+    non_blocking : bool
+        Taken for torch's sake: a copy to the host is always complete on return, and the elements of a
+        host tensor may change as soon as the call returns.
+
+    Raises
+    ------
+    DTypeError
+        An argument that is none of these.
+    InvalidArgumentError
+        A device that does not exist.
+    """
+    flags = []
+    for place, argument in enumerate(args):
+        if isinstance(argument, DType):
+            dtype = argument
+        elif isinstance(argument, builtins.bool) and place:
+            flags.append(argument)
+        elif isinstance(argument, (str, Device, builtins.int)) and not isinstance(argument, builtins.bool) and place == 0:
+            device = argument
+        elif hasattr(argument, "_backend") and place == 0:
+            device, dtype = argument.device, argument.dtype
+        elif argument is not None:
+            raise DTypeError(f"to: got {argument!r}, expected a device, a dtype or a tensor")
+    if len(flags) == 2:
+        copy = flags[1]
+    if device is None:
+        backend, place_ = self._backend, self.device
+    else:
+        backend, place_ = _plugins.resolve(device)
+    wanted = self.dtype if dtype is None else _dtype.check("to", dtype)
+    if not copy and wanted is self.dtype and backend is self._backend and place_ == self.device:
+        return self
+    return _dispatch.move(self, backend, place_, wanted)
+
+
+def cpu(self: Tensor) -> Tensor:
+    """The tensor on the host; complete on return."""
+    return to(self, _plugins.HOST)
+
+
+def cuda(self: Tensor, device: DeviceLike | None = None, non_blocking: builtins.bool = False) -> Tensor:
+    """The tensor on a CUDA device, the current one by default."""
+    if isinstance(device, builtins.int) and not isinstance(device, builtins.bool):
+        device = Device("cuda", device)
+    return to(self, Device("cuda") if device is None else device)
+
+
+def float(self: Tensor) -> Tensor:
+    """To float32."""
+    return to(self, _dtype.float32)
+
+
+def half(self: Tensor) -> Tensor:
+    """To float16."""
+    return to(self, _dtype.float16)
+
+
+def bfloat16(self: Tensor) -> Tensor:
+    """To bfloat16."""
+    return to(self, _dtype.bfloat16)
+
+
+def int(self: Tensor) -> Tensor:
+    """To int32."""
+    return to(self, _dtype.int32)
+
+
+def long(self: Tensor) -> Tensor:
+    """To int64."""
+    return to(self, _dtype.int64)
+
+
+def bool(self: Tensor) -> Tensor:
+    """To bool: whether the element is not 0."""
+    return to(self, _dtype.bool)
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """To the dtype of another tensor."""
+    return to(self, other.dtype)
+
+
+def contiguous(self: Tensor) -> Tensor:
+    """The tensor itself when its elements lie in C order, else a copy."""
+    return self if self.is_contiguous() else self._backend.contiguous(self)
+
+
+def clone(self: Tensor) -> Tensor:
+    """A contiguous copy."""
+    return self._backend.to(self, self.dtype, self.device)
+
+
+def detach(self: Tensor) -> Tensor:
+    """Another tensor over the same elements. There is no autograd to detach from."""
+    return self._backend.alias(self)
+
+
+def numpy(self: Tensor, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
+    """The elements of a host tensor as an array that shares them; bfloat16 comes as `ml_dtypes.bfloat16`.
+
+    Parameters
+    ----------
+    force : bool
+        Copies from other devices, where a DTypeError is raised otherwise.
+    """
+    if self._backend.type != "cpu" and not force:
+        raise DTypeError(f"numpy: got a tensor on {self.device}, expected one on cpu: use .cpu() or force=True")
+    return self._backend.to_host(self)
+
+
+def array(self: Tensor, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray[Any, Any]:
+    """`numpy.asarray(tensor)`, for host tensors."""
+    elements = numpy(self)
+    if copy is False and dtype is not None and elements.dtype != dtype:
+        raise StateError(f"numpy: got dtype {dtype} and copy=False, expected {elements.dtype}")
+    elements = elements if dtype is None else elements.astype(dtype, copy=False)
+    return elements.copy() if copy and np.shares_memory(elements, numpy(self)) else elements
+
+
+def one_element(operation: str, tensor: Tensor) -> Any:
+    """The element of a tensor of one element, as a Python number; waits for it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It has more elements, or none.
+    """
+    if tensor.numel() != 1:
+        raise InvalidArgumentError(f"{operation}: got a tensor of shape {tensor.shape}, expected one element")
+    return _dispatch.number(tensor._backend.to_host(tensor).reshape(()))
+
+
+def item(self: Tensor) -> Any:
+    """The element of a tensor of one element, as a Python number; waits for it."""
+    return one_element("item", self)
+
+
+def as_index(self: Tensor) -> builtins.int:
+    """The element of an integer tensor without dimensions, for Python's indices."""
+    if self.shape or self.dtype.is_floating_point:
+        raise DTypeError(
+            f"index: got a tensor of shape {self.shape} and dtype {self.dtype.name}, "
+            "expected an integer without dimensions"
+        )
+    return builtins.int(one_element("index", self))
+
+
+def tolist(self: Tensor) -> Any:
+    """The elements as Python numbers in nested lists; waits for them."""
+    elements = self._backend.to_host(self)
+    # NumPy keeps ml_dtypes' own scalars; float32 holds every value of the half types.
+    return (elements.astype(np.float32) if self.dtype is _dtype.bfloat16 else elements).tolist()
+
+
+def rebuild(cls: type[Tensor], elements: np.ndarray[Any, Any], device: str) -> Tensor:
+    """What pickle calls: a tensor of a class from its elements."""
+    backend, place = _plugins.resolve(device)
+    result = backend.from_host(elements, place)
+    return result if type(result) is cls else result._as(cls)
+
+
+def reduce(self: Tensor) -> tuple[Any, ...]:
+    """For pickle: the elements come along, and go to a device of the same name."""
+    return rebuild, (type(self), np.array(self._backend.to_host(self)), str(self.device))
+
+
+def shallow(self: Tensor) -> Tensor:
+    """copy.copy: another tensor over the same elements."""
+    return self._backend.alias(self)._as(type(self))
+
+
+def deep(self: Tensor, memo: dict[builtins.int, Any]) -> Tensor:
+    """copy.deepcopy: a copy of the elements; tensors over one storage become separate ones."""
+    result = memo[id(self)] = clone(self)._as(type(self))
+    return result

@@ -1,0 +1,66 @@
+"""Methods that write into the tensor and return it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import _dispatch
+from ..errors import DTypeError
+
+if TYPE_CHECKING:
+    from .._backend import Scalar
+    from .._tensor import Tensor
+
+
+def fill_(self: Tensor, value: Scalar | Tensor) -> Tensor:
+    """Every element := value, cast to the tensor's dtype; a tensor of one element serves too."""
+    plain = _dispatch.number(value)
+    if plain is not None:
+        self._backend.fill_(self, plain)
+        return self
+    _dispatch.check_tensor("fill_", value)
+    if value.ndim:  # type: ignore[union-attr]
+        raise DTypeError(f"fill_: got a value of shape {value.shape}, expected no dimensions")  # type: ignore[union-attr]
+    return copy_(self, value)  # type: ignore[arg-type]
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Every element := 0."""
+    self._backend.fill_(self, 0)
+    return self
+
+
+def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    """The elements of another tensor, cast and broadcast; from any device.
+
+    Parameters
+    ----------
+    non_blocking : bool
+        Taken for torch's sake: a copy to the host is always complete on return.
+    """
+    _dispatch.check_tensor("copy_", source)
+    _dispatch.copy_(self, source)
+    return self
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Scalar | Tensor) -> Tensor:
+    """Elements where the bool mask is true := value."""
+    return copy_(self, self.masked_fill(mask, value))
+
+
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Random numbers, low <= x < high; floating dtypes."""
+    self._backend.uniform_(self, float(low), float(high))
+    return self
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    """Random numbers of the normal distribution; floating dtypes."""
+    self._backend.normal_(self, float(mean), float(std))
+    return self
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Refuses True: there is no autograd."""
+    self.requires_grad = requires_grad
+    return self

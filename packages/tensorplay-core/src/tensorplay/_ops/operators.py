@@ -1,0 +1,104 @@
+"""Python's operators on tensors.
+
+The hot path is short: a tensor of the same backend, or a Python number, goes to the backend as it is.
+Everything else is sorted out by `tensorplay._dispatch`; what is no number and no tensor gives
+NotImplemented, so that Python asks the other operand and then raises TypeError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import _dispatch, _dtype
+from ..errors import DTypeError
+from .elementwise import logical_not
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+_SCALARS = _dispatch.SCALARS
+
+Operator = Callable[["Tensor", Any], "Tensor"]
+
+
+def _is_operand(other: object) -> bool:
+    from .._tensor import Tensor
+
+    return isinstance(other, Tensor) or _dispatch.number(other) is not None
+
+
+def forward(op: str) -> Operator:
+    """``tensor op other``."""
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        if type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend:
+            return self._backend.binary(op, self, other)
+        return _dispatch.binary(op, self, other) if _is_operand(other) else NotImplemented
+
+    return operator
+
+
+def reflected(op: str) -> Operator:
+    """``other op tensor``, where `other` is no tensor."""
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        if type(other) in _SCALARS:
+            return self._backend.binary(op, other, self)
+        return _dispatch.binary(op, other, self) if _is_operand(other) else NotImplemented
+
+    return operator
+
+
+def in_place(op: str) -> Operator:
+    """``tensor op= other``; also the methods whose names end in an underscore."""
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        if type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend:
+            self._backend.binary(op, self, other, self)
+            return self
+        return _dispatch.binary(op, self, other, self) if _is_operand(other) else NotImplemented
+
+    return operator
+
+
+def unary_in_place(op: str) -> Callable[[Tensor], Tensor]:
+    """The methods without another operand whose names end in an underscore."""
+
+    def operator(self: Tensor) -> Tensor:
+        self._backend.unary(op, self, self)
+        return self
+
+    return operator
+
+
+def _of_bools(symbol: str, operator: Operator) -> Operator:
+    """An operator on bits, which are those of bools only."""
+
+    def checked(self: Tensor, other: Any) -> Tensor:
+        dtype = getattr(other, "dtype", None)
+        if self.dtype is not _dtype.bool or not (isinstance(other, bool) or dtype in (_dtype.bool, _dtype.bool.numpy)):
+            got = type(other).__name__ if dtype is None else dtype
+            raise DTypeError(f"{symbol}: got dtype {self.dtype.name} and {got}, expected bool on both sides")
+        return operator(self, other)
+
+    return checked
+
+
+and_ = _of_bools("&", forward("logical_and"))
+or_ = _of_bools("|", forward("logical_or"))
+xor = _of_bools("^", forward("ne"))
+
+
+def invert(self: Tensor) -> Tensor:
+    """~tensor, of bools."""
+    if self.dtype is not _dtype.bool:
+        raise DTypeError(f"~: got dtype {self.dtype.name}, expected bool")
+    return logical_not(self)
+
+
+def matmul(self: Tensor, other: Any) -> Tensor:
+    """tensor @ other."""
+    from .products import matmul as product
+
+    return product(self, other)

@@ -1,0 +1,141 @@
+"""Finding backends: the host's own one, and those that other distributions bring.
+
+A distribution names its backend in the entry point group ``tensorplay.backends``, under its device
+type. It is imported when a device of that type is first used, not before.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from ._backend import Backend
+from ._device import Device, DeviceLike
+from .errors import BackendUnavailableError, DTypeError
+
+#: The distribution to install for a device type that is known and missing.
+DISTRIBUTIONS = {"cuda": "tensorplay-cuda"}
+
+_backends: dict[str, Backend] = {}
+_lock = threading.RLock()
+_seed: int | None = None  # what a backend that comes later is seeded with
+_spellings: dict[str, Device] = {}
+
+#: The host, as tensors there name it.
+HOST = Device("cpu")
+
+
+def register(backend: Backend) -> None:
+    """Makes a backend known for its device type; the first one of a type stays.
+
+    Entry points need no call: this is for programs and tests that bring their own backend.
+    """
+    with _lock:
+        if _backends.setdefault(backend.type, backend) is backend and _seed is not None:
+            seed_backend(backend, _seed)
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """The entry points by device type. Asked for once: installing needs a new process anyway."""
+    return {point.name: point for point in entry_points(group="tensorplay.backends")}
+
+
+def known_types() -> list[str]:
+    """Device types that a spelling may name, the host's first."""
+    return sorted({"cpu", *DISTRIBUTIONS, *_backends, *_installed()}, key=lambda kind: (kind != "cpu", kind))
+
+
+def find(kind: str) -> Backend | None:
+    """The backend of a device type, imported now if need be; None when no distribution brings one."""
+    backend = _backends.get(kind)
+    if backend is None and (point := _installed().get(kind)) is not None:
+        loaded: Backend = point.load()
+        register(loaded)
+        backend = _backends[kind]
+    return backend
+
+
+def get(kind: str) -> Backend:
+    """As `find`.
+
+    Raises
+    ------
+    BackendUnavailableError
+        No distribution brings one; the text says what to install.
+    """
+    backend = find(kind)
+    if backend is None:
+        raise BackendUnavailableError(missing(kind))
+    return backend
+
+
+def missing(kind: str) -> str:
+    """The sentence for a device type without a backend."""
+    distribution = DISTRIBUTIONS.get(kind)
+    advice = f": install {distribution} (pip install {distribution})" if distribution else ""
+    return f"no backend for devices of type {kind!r}{advice}"
+
+
+def accelerator_type() -> str | None:
+    """The device type of the one accelerator: the first installed type that is not the host's."""
+    for kind in known_types():
+        if kind != "cpu" and (kind in _backends or kind in _installed()):
+            return kind
+    return None
+
+
+def loaded() -> list[Backend]:
+    """The backends that were used so far."""
+    return list(_backends.values())
+
+
+def resolve(device: DeviceLike | None) -> tuple[Backend, Device]:
+    """The backend of a device, and the device with its index (None: the host).
+
+    ``"cuda"`` becomes the thread's current device. Whether the index exists is checked by the call
+    that uses it.
+
+    Raises
+    ------
+    InvalidArgumentError, DTypeError
+        What was given names no device.
+    BackendUnavailableError
+        No distribution brings a backend for it.
+    """
+    if device is None:
+        return _backends["cpu"], HOST
+    if isinstance(device, str):
+        found = _spellings.get(device)
+        if found is None:
+            # Only good spellings are kept: there are few of them.
+            found = _spellings[device] = Device(device)
+    elif isinstance(device, Device):
+        found = device
+    elif isinstance(device, int) and not isinstance(device, bool):
+        found = Device(device)
+    else:
+        raise DTypeError(f"device: got {device!r}, expected a device or a text such as 'cuda:0'")
+    backend = _backends.get(found.type) or get(found.type)
+    if found.type == "cpu":
+        # The host is one device: index 0 is another spelling of it, any other is refused where it is used.
+        return backend, found if found.index else HOST
+    if found.index is None:
+        found = Device(found.type, backend.current_device())
+    return backend, found
+
+
+def seed_backend(backend: Backend, seed: int) -> None:
+    """Seeds every device of a backend."""
+    for index in range(backend.device_count()):
+        backend.seed(index, seed)
+
+
+def seed_all(seed: int) -> None:
+    """Seeds every backend, those that are imported later too."""
+    global _seed
+    with _lock:
+        _seed = seed
+        for backend in _backends.values():
+            seed_backend(backend, seed)
