@@ -160,6 +160,13 @@ def test_attributes_keep_their_kind() -> None:
     block.scale = None
     assert [name for name, _ in block.named_parameters(recurse=False)] == []
     block.scale = nn.Parameter(tensorplay.zeros(1))
+    with pytest.raises(InvalidArgumentError, match="taken by a Parameter"):
+        block.register_buffer("scale", tensorplay.zeros(1))
+    block.register_buffer("steps", block.scale)
+    assert [name for name, _ in block.named_parameters(recurse=False)] == ["scale"]
+    block.steps = nn.Parameter(tensorplay.zeros(1))
+    assert [name for name, _ in block.named_buffers()] == ["scratch"]
+    assert [name for name, _ in block.named_parameters(recurse=False)] == ["scale", "steps"]
     del block.steps
     assert [name for name, _ in block.named_buffers()] == ["scratch"]
 

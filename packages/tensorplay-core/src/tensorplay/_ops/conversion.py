@@ -42,6 +42,27 @@ def to(
     InvalidArgumentError
         A device that does not exist.
     """
+    device, dtype, copy = parse_to(args, device, dtype, copy)
+    if device is None:
+        backend, place_ = self._backend, self.device
+    else:
+        backend, place_ = _plugins.resolve(device)
+    wanted = self.dtype if dtype is None else dtype
+    if not copy and wanted is self.dtype and backend is self._backend and place_ == self.device:
+        return self
+    return _dispatch.move(self, backend, place_, wanted)
+
+
+def parse_to(
+    args: tuple[Any, ...], device: DeviceLike | None, dtype: DType | None, copy: builtins.bool = False
+) -> tuple[DeviceLike | None, DType | None, builtins.bool]:
+    """Device, dtype (None: as it is) and `copy` from the arguments of `Tensor.to`; `Module.to` takes them too.
+
+    Raises
+    ------
+    DTypeError
+        An argument that is none of these.
+    """
     flags = []
     for place, argument in enumerate(args):
         if isinstance(argument, DType):
@@ -56,14 +77,7 @@ def to(
             raise DTypeError(f"to: got {argument!r}, expected a device, a dtype or a tensor")
     if len(flags) == 2:
         copy = flags[1]
-    if device is None:
-        backend, place_ = self._backend, self.device
-    else:
-        backend, place_ = _plugins.resolve(device)
-    wanted = self.dtype if dtype is None else _dtype.check("to", dtype)
-    if not copy and wanted is self.dtype and backend is self._backend and place_ == self.device:
-        return self
-    return _dispatch.move(self, backend, place_, wanted)
+    return device, None if dtype is None else _dtype.check("to", dtype), copy
 
 
 def cpu(self: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import _dtype
+from .._ops.conversion import parse_to
 from .._tensor import Tensor
 from ..errors import DTypeError, InvalidArgumentError, StateError
 from ._state import IncompatibleKeys, load_state
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .._device import DeviceLike
+    from .._dtype import DType
 
     Self = TypeVar("Self", bound="Module")
 
@@ -62,8 +64,11 @@ class Module:
         for kind in (Parameter, Module):
             if isinstance(former, kind) and value is not None and not isinstance(value, kind):
                 raise DTypeError(f"{name}: got {type(value).__name__}, expected a {kind.__name__} or None")
-        if name in attributes["_buffers"] and value is not None and not isinstance(value, Tensor):
-            raise DTypeError(f"{name}: got {type(value).__name__}, expected a Tensor or None")
+        if name in attributes["_buffers"]:
+            if value is not None and not isinstance(value, Tensor):
+                raise DTypeError(f"{name}: got {type(value).__name__}, expected a Tensor or None")
+            if isinstance(value, Parameter):
+                del attributes["_buffers"][name]
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -88,7 +93,7 @@ class Module:
         if tensor is not None and not isinstance(tensor, Tensor):
             raise DTypeError(f"register_buffer: got {type(tensor).__name__}, expected a Tensor or None")
         self._buffers[name] = persistent
-        setattr(self, name, tensor)
+        setattr(self, name, tensor.detach() if isinstance(tensor, Parameter) else tensor)
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Adds a parameter under a name; None sets the attribute to None."""
@@ -113,7 +118,8 @@ class Module:
         if not name or "." in name:
             raise InvalidArgumentError(f"{operation}: got the name {name!r}, expected one without dots, not empty")
         former = getattr(self, name, None)
-        if former is not None and not isinstance(former, kind):
+        again = name in self._buffers if kind is Tensor else isinstance(former, kind)
+        if former is not None and not again:
             raise InvalidArgumentError(
                 f"{operation}: got the name {name!r}, which is taken by a {type(former).__name__}"
             )
@@ -250,7 +256,13 @@ class Module:
 
     # -- dtype and device -----------------------------------------------------------------------------
 
-    def to(self: Self, *args: Any, **kwargs: Any) -> Self:
+    def to(
+        self: Self,
+        *args: Any,
+        device: DeviceLike | None = None,
+        dtype: DType | None = None,
+        non_blocking: bool = False,
+    ) -> Self:
         """Moves and casts parameters and buffers, in place.
 
         Called as ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``, with
@@ -263,17 +275,17 @@ class Module:
         DTypeError
             A TypeError, if the dtype is not a floating one.
         """
-        device, dtype, non_blocking = parse_to(*args, **kwargs)
+        device, dtype, _ = parse_to(args, device, dtype)
         if dtype is not None and not dtype.is_floating_point:
             raise DTypeError(f"Module.to: got {dtype}, expected a floating dtype")
 
         def convert(tensor: Tensor) -> Tensor:
             cast = dtype if tensor.dtype.is_floating_point else None
-            return tensor.to(device or tensor.device, cast or tensor.dtype, non_blocking=non_blocking)
+            return tensor.to(device=device, dtype=cast, non_blocking=non_blocking)
 
         owned = list(_once((name, tensor) for name, tensor in (*self.named_parameters(), *self.named_buffers())))
         converted = [convert(tensor) for _, tensor in owned]
-        for (_, tensor), result in zip(owned, converted, strict=False):
+        for (_, tensor), result in zip(owned, converted, strict=True):
             if result is not tensor:
                 tensor._replace(result)
         return self
