@@ -6,12 +6,7 @@
 #ifndef TP_EMULATED_H
 #define TP_EMULATED_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#ifndef TP_API
-#define TP_API __attribute__((visibility("default")))
-#endif
+#include "tensorplay.h" /* TP_API, and nothing else */
 
 #ifdef __cplusplus
 extern "C" {
