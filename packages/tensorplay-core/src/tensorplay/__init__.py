@@ -29,10 +29,10 @@ from ._creation import (
     zeros,
     zeros_like,
 )
-from ._device import Device, Device as device
+from ._device import Device
+from ._device import Device as device  # noqa: N813 (torch's name)
 from ._dtype import (
     DType,
-    DType as dtype,
     bfloat16,
     bool,
     float,
@@ -44,11 +44,15 @@ from ._dtype import (
     int64,
     long,
 )
+from ._dtype import (
+    DType as dtype,  # noqa: N813
+)
 from ._gradient import (
     inference_mode,
     no_grad,
 )
 from ._host import backend as _host_backend
+from ._ops.comparison import allclose, equal
 from ._ops.elementwise import (
     abs,
     add,
@@ -108,7 +112,6 @@ from ._ops.views import (
     transpose,
     unsqueeze,
 )
-from ._ops.comparison import allclose, equal
 from ._tensor import Tensor
 from ._version import __version__
 from .errors import AcceleratorError, OutOfMemoryError

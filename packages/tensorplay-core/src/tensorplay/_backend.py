@@ -173,9 +173,7 @@ class Backend(ABC):
     @abstractmethod
     def squeeze(self, tensor: Tensor, dim: int) -> Tensor: ...
     @abstractmethod
-    def as_strided(
-        self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int
-    ) -> Tensor: ...
+    def as_strided(self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor: ...
 
     # -- operations ----------------------------------------------------------------------------------
 
@@ -186,9 +184,7 @@ class Backend(ABC):
         """At least one operand is a tensor; a scalar is weak."""
 
     @abstractmethod
-    def where(
-        self, condition: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None
-    ) -> Tensor: ...
+    def where(self, condition: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor: ...
     @abstractmethod
     def reduce(
         self,

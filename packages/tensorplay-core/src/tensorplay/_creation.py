@@ -94,7 +94,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     _dtype.from_numpy("from_numpy", array.dtype)
     if not array.flags.writeable:
         raise InvalidArgumentError(
-            "from_numpy: got an array that may not be written, expected a writable one: use tensorplay.tensor to copy it"
+            "from_numpy: got an array that may not be written, expected a writable one: "
+            "use tensorplay.tensor to copy the array"
         )
     if any(step < 0 or step % array.itemsize for step in array.strides):
         raise InvalidArgumentError(
@@ -119,7 +120,9 @@ def _as_array(operation: str, data: Any, dtype: DType | None) -> np.ndarray[Any,
         if array.dtype.kind not in "biuf":
             raise DTypeError(f"{operation}: got {type(data).__name__} of {array.dtype}, expected numbers")
         if dtype is None:
-            category = _dtype.BOOL if array.dtype.kind == "b" else _dtype.INT if array.dtype.kind in "iu" else _dtype.FLOAT
+            category = (
+                _dtype.BOOL if array.dtype.kind == "b" else _dtype.INT if array.dtype.kind in "iu" else _dtype.FLOAT
+            )
             # NumPy makes float64 of an empty list, and uint64 of integers that int64 does not hold.
             _check_range(operation, array)
             dtype = _dtype.DEFAULTS[category]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Union
+from typing import Any
 
 from .errors import DTypeError, InvalidArgumentError
 
@@ -38,22 +38,24 @@ class Device:
     index: int | None
 
     def __init__(self, type: str | Device | int, index: int | None = None) -> None:
-        if isinstance(type, Device):
-            type, index = type.type, _one_index(type.index, index, str(type))
-        elif isinstance(type, str):
+        if isinstance(type, str):
             kind, spelled = _parse(type)
-            type, index = kind, _one_index(spelled, index, type)
-        elif isinstance(type, int) and not isinstance(type, bool) and index is None:
-            type, index = _accelerator(), type
+        elif isinstance(type, Device):
+            kind, spelled = type.type, type.index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            kind, spelled = _accelerator(), type
         else:
-            raise DTypeError(f"device: got {type!r} and index {index!r}, expected a text such as 'cuda:0'")
-        if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
-            raise DTypeError(f"device: got index {index!r}, expected an integer")
-        if index is not None and not 0 <= index <= _MAX_INDEX:
-            raise InvalidArgumentError(f"device: got index {index}, expected 0 to {_MAX_INDEX}")
-        self.type = type
-        self.index = index
-        self._hash = hash((type, index))
+            raise DTypeError(f"device: got {type!r}, expected a text such as 'cuda:0'")
+        if spelled is not None and index is not None:
+            raise InvalidArgumentError(f"device: got index {index} beside {type!r}, expected one index")
+        number: object = index if spelled is None else spelled
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise DTypeError(f"device: got index {number!r}, expected an integer")
+        if number is not None and not 0 <= number <= _MAX_INDEX:
+            raise InvalidArgumentError(f"device: got index {number} in {type!r}, expected 0 to {_MAX_INDEX}")
+        self.type = kind
+        self.index = number
+        self._hash = hash((kind, number))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.type == other.type and self.index == other.index
@@ -73,7 +75,7 @@ class Device:
 
 
 #: Whatever a user may write for a device.
-DeviceLike = Union[Device, str, int]
+DeviceLike = Device | str | int
 
 
 def _parse(text: str) -> tuple[str, int | None]:
@@ -91,15 +93,7 @@ def _parse(text: str) -> tuple[str, int | None]:
             raise InvalidArgumentError(
                 f"device: got unknown type {kind!r} in {text!r}, expected one of {', '.join(known_types())}"
             )
-    if digits is not None and int(digits) > _MAX_INDEX:
-        raise InvalidArgumentError(f"device: got index {digits} in {text!r}, expected 0 to {_MAX_INDEX}")
     return kind, None if digits is None else int(digits)
-
-
-def _one_index(spelled: int | None, given: int | None, text: str) -> int | None:
-    if spelled is not None and given is not None:
-        raise InvalidArgumentError(f"device: got index {given} beside {text!r}, expected one index")
-    return given if spelled is None else spelled
 
 
 def _accelerator() -> str:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: Types that every backend takes as a number. Subclasses and NumPy's scalars go through `number`.
 SCALARS = frozenset((bool, int, float))
 
+# By the kind of a NumPy dtype; ml_dtypes' types are of kind V.
+_PLAIN: dict[str, type[bool] | type[int] | type[float]] = {"b": bool, "i": int, "u": int, "f": float, "V": float}
+
 
 def number(value: object) -> Scalar | None:
     """The Python number of a number, a NumPy scalar or an array without dimensions; else None.
@@ -35,13 +38,11 @@ def number(value: object) -> Scalar | None:
             "use tensorplay.from_numpy(array) or tensorplay.tensor(array, device=...)"
         )
     if isinstance(value, (np.ndarray, np.generic)):
-        kind = value.dtype.kind
-        # Kind V is where ml_dtypes' types are.
-        plain = bool(value) if kind == "b" else int(value) if kind in "iu" else float(value) if kind in "fV" else None
-        return plain
-    if isinstance(value, (int, float)):
-        return int(value) if isinstance(value, int) else float(value)
-    return None
+        plain = _PLAIN.get(value.dtype.kind)
+        return None if plain is None else plain(value)
+    if isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, float) else None
 
 
 def tensor_or_number(operation: str, value: object) -> Tensor | Scalar:

@@ -8,7 +8,7 @@ from types import TracebackType
 from .errors import StateError
 
 
-class no_grad(ContextDecorator):
+class no_grad(ContextDecorator):  # noqa: N801 (torch's name)
     """A context and decorator that changes nothing: nothing is ever recorded."""
 
     def __enter__(self) -> None:
@@ -20,7 +20,7 @@ class no_grad(ContextDecorator):
         return None
 
 
-class inference_mode(no_grad):
+class inference_mode(no_grad):  # noqa: N801 (torch's name)
     """As `no_grad`.
 
     Parameters

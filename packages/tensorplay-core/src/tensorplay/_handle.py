@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from ._backend import Backend
     from ._device import Device
     from ._dtype import DType
+    from ._tensor import Tensor
 
 _T = TypeVar("_T", bound="Handle")
+
 
 class Handle:
     """A backend, its object for the elements, and what can be asked about them."""
@@ -45,7 +47,7 @@ class Handle:
         self._impl = other._impl
         del other._impl
 
-    def _replace(self, other: Handle) -> None:
+    def _replace(self, other: Tensor) -> None:
         """Becomes another handle to the elements of `other`, in place; its own are released."""
         fresh = other._backend.alias(other)
         self._backend, fresh._backend = fresh._backend, self._backend

@@ -67,7 +67,9 @@ def _expanded(tensor: Tensor, keys: tuple[Any, ...]) -> list[Any]:
     parts = [_checked(part) for part in keys]
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > tensor.ndim:
-        raise OutOfRangeError(f"tensor[...]: got {used} indices, expected at most {tensor.ndim} for shape {tensor.shape}")
+        raise OutOfRangeError(
+            f"tensor[...]: got {used} indices, expected at most {tensor.ndim} for shape {tensor.shape}"
+        )
     ellipses = [place for place, part in enumerate(parts) if part is Ellipsis]
     if len(ellipses) > 1:
         raise OutOfRangeError(f"tensor[...]: got {len(ellipses)} Ellipsis, expected at most one")

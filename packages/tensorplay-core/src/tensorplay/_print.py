@@ -1,5 +1,7 @@
-"""Tensors as text, in torch's form: four digits, large tensors summarised, dtype and device where they
-are not the default ones."""
+"""Tensors as text, in torch's form.
+
+Four digits, large tensors summarised, dtype and device where they are not the default ones.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ def text(tensor: Tensor) -> str:
         form = _form(elements)
         width = max(len(_written(form, value)) for value in elements.reshape(-1).tolist())
         body = _body(elements, tensor.shape, form, width, len(prefix))
-    if tensor.dtype not in _dtype.DEFAULTS.values() or not tensor.numel() and tensor.dtype is not _dtype.float32:
+    is_usual = tensor.dtype in _dtype.DEFAULTS.values() if tensor.numel() else tensor.dtype is _dtype.float32
+    if not is_usual:
         suffixes.append(f"dtype={tensor.dtype!r}")
     return _with_suffixes(prefix + body, suffixes, len(prefix))
 
@@ -54,8 +57,7 @@ def _corners(tensor: Tensor) -> Tensor:
 
 
 def _form(elements: np.ndarray[Any, Any]) -> str:
-    """The format of every element, torch's rules: scientific when the range is wide, a bare point when all
-    are whole."""
+    """The format of every element, torch's: scientific for a wide range, a bare point for whole numbers."""
     if elements.dtype.kind != "f":
         return "{}"
     sizes = np.abs(elements[np.isfinite(elements) & (elements != 0)])

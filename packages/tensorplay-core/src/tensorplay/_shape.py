@@ -51,9 +51,7 @@ def check_sizes(operation: str, shape: Sequence[int], itemsize: int) -> Shape:
             raise InvalidArgumentError(f"{operation}: got size {size} in shape {shape}, expected 0 or more")
         nbytes *= max(size, 1)
     if nbytes >= _LIMIT:
-        raise SizeOverflowError(
-            f"{operation}: shape {shape} needs {nbytes} bytes, expected fewer than 2**63"
-        )
+        raise SizeOverflowError(f"{operation}: shape {shape} needs {nbytes} bytes, expected fewer than 2**63")
     return shape
 
 
@@ -145,9 +143,7 @@ def infer(operation: str, shape: Sequence[int], numel: int) -> Shape:
             raise InvalidArgumentError(f"{operation}: got shape {shape}, expected one that {numel} elements fill")
         return tuple(numel // known if size == -1 else size for size in shape)
     if known != numel:
-        raise InvalidArgumentError(
-            f"{operation}: got shape {shape} of {known} elements, expected {numel} elements"
-        )
+        raise InvalidArgumentError(f"{operation}: got shape {shape} of {known} elements, expected {numel} elements")
     return shape
 
 

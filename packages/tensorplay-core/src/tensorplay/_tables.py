@@ -12,12 +12,54 @@ DTYPES: dict[str, tuple[int, int, str]] = {
 
 # PROMOTION[left][right]
 PROMOTION: dict[str, dict[str, str]] = {
-    "bool": {"bool": "bool", "int32": "int32", "int64": "int64", "float16": "float16", "bfloat16": "bfloat16", "float32": "float32"},
-    "int32": {"bool": "int32", "int32": "int32", "int64": "int64", "float16": "float16", "bfloat16": "bfloat16", "float32": "float32"},
-    "int64": {"bool": "int64", "int32": "int64", "int64": "int64", "float16": "float16", "bfloat16": "bfloat16", "float32": "float32"},
-    "float16": {"bool": "float16", "int32": "float16", "int64": "float16", "float16": "float16", "bfloat16": "float32", "float32": "float32"},
-    "bfloat16": {"bool": "bfloat16", "int32": "bfloat16", "int64": "bfloat16", "float16": "float32", "bfloat16": "bfloat16", "float32": "float32"},
-    "float32": {"bool": "float32", "int32": "float32", "int64": "float32", "float16": "float32", "bfloat16": "float32", "float32": "float32"},
+    "bool": {
+        "bool": "bool",
+        "int32": "int32",
+        "int64": "int64",
+        "float16": "float16",
+        "bfloat16": "bfloat16",
+        "float32": "float32",
+    },
+    "int32": {
+        "bool": "int32",
+        "int32": "int32",
+        "int64": "int64",
+        "float16": "float16",
+        "bfloat16": "bfloat16",
+        "float32": "float32",
+    },
+    "int64": {
+        "bool": "int64",
+        "int32": "int64",
+        "int64": "int64",
+        "float16": "float16",
+        "bfloat16": "bfloat16",
+        "float32": "float32",
+    },
+    "float16": {
+        "bool": "float16",
+        "int32": "float16",
+        "int64": "float16",
+        "float16": "float16",
+        "bfloat16": "float32",
+        "float32": "float32",
+    },
+    "bfloat16": {
+        "bool": "bfloat16",
+        "int32": "bfloat16",
+        "int64": "bfloat16",
+        "float16": "float32",
+        "bfloat16": "bfloat16",
+        "float32": "float32",
+    },
+    "float32": {
+        "bool": "float32",
+        "int32": "float32",
+        "int64": "float32",
+        "float16": "float32",
+        "bfloat16": "float32",
+        "float32": "float32",
+    },
 }
 
 # name: (code, rule)

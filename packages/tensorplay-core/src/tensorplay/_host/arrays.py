@@ -57,7 +57,9 @@ def extent(array: Array) -> int:
     """Bytes from the first element to the end of the last one; strides are 0 or more."""
     if not array.size:
         return 0
-    return array.itemsize + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+    gaps = zip(array.shape, array.strides, strict=True)
+    last: int = sum((size - 1) * stride for size, stride in gaps)
+    return last + array.itemsize
 
 
 def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:

@@ -201,9 +201,7 @@ class HostBackend(Backend):
         dim = _operands.squeeze(tensor, dim)
         return wrap(array.squeeze(dim) if array.ndim and array.shape[dim] == 1 else array)
 
-    def as_strided(
-        self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int
-    ) -> Tensor:
+    def as_strided(self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
         _operands.as_strided(tensor, shape, strides, offset)
         return wrap(arrays.from_storage(tensor._impl, shape, strides, offset))
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from .erf import erf
 
-Array = np.ndarray[Any, Any]
+# Any: NumPy's functions on arrays without dimensions give scalars.
+Array = Any
 
 _SQRT_HALF = 0.7071067811865476
 _SQRT_2_OVER_PI = np.float32(0.7978845608028654)

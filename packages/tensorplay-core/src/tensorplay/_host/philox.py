@@ -42,7 +42,7 @@ def uniform(bits: Array, low: float, high: float, dtype: np.dtype[Any]) -> Array
     below = max(np.nextafter(high_t, dtype.type(-np.inf)), low_t)
     span = np.float32(np.float64(high_t) - np.float64(low_t))
     fractions = (bits >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
-    values = np.minimum(fractions * span + np.float32(low_t), np.float32(below))
+    values: Array = np.minimum(fractions * span + np.float32(low_t), np.float32(below))
     return values.astype(dtype)
 
 
@@ -61,4 +61,5 @@ def _cos_turns(turns: Array) -> Array:
     """cos(2 pi turns), accurate near its zeros: the angle is reduced before pi comes in."""
     turns = np.abs(turns - np.round(turns))
     # cos(2 pi t) = sin(2 pi (1/4 - t)), exact reduction to at most an eighth of a turn where it matters.
-    return np.sin(2 * np.pi * (0.25 - turns))
+    cosine: Array = np.sin(2 * np.pi * (0.25 - turns))
+    return cosine

@@ -25,7 +25,9 @@ def matmul(a: Tensor, b: Tensor, out: Tensor | None = None) -> Spec:
         raise InvalidArgumentError(
             f"matmul: got shapes {a.shape} and {b.shape}, expected equal inner sizes, not {a.shape[-1]} and {inner}"
         )
-    shape = _shape.broadcast("matmul", a.shape[:-2], b.shape[:-2]) + a.shape[-2:-1] + (b.shape[-1:] if b.ndim > 1 else ())
+    shape = (
+        _shape.broadcast("matmul", a.shape[:-2], b.shape[:-2]) + a.shape[-2:-1] + (b.shape[-1:] if b.ndim > 1 else ())
+    )
     return into("matmul", Spec(_shape.check_sizes("matmul", shape, dtype.itemsize), dtype, device, dtype), out)
 
 

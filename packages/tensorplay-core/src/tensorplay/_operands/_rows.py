@@ -19,7 +19,7 @@ def index_select(a: Tensor, dim: int, index: Tensor) -> Spec:
     _check_index("index_select", index)
     if index.ndim > 1:
         raise InvalidArgumentError(f"index_select: got an index of shape {index.shape}, expected at most one dimension")
-    shape = a.shape[:dim] + (index.numel(),) + a.shape[dim + 1 :] if a.ndim else ()
+    shape = (*a.shape[:dim], index.numel(), *a.shape[dim + 1 :]) if a.ndim else ()
     if not a.ndim and index.numel() != 1:
         raise InvalidArgumentError(
             f"index_select: got {index.numel()} indices into a tensor without dimensions, expected 1"

@@ -18,9 +18,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, computed on the host in float64."""
     _dispatch.common("allclose", input, other)
     a, b = (np.asarray(x._backend.to_host(x)).astype(np.float64) for x in (input, other))

@@ -3,31 +3,68 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _dispatch, _dtype, _plugins
 from .._device import Device, DeviceLike
 from .._dtype import DType
+from .._handle import Handle
 from ..errors import DTypeError, InvalidArgumentError, StateError
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
 
 
-def to(
-    self: Tensor,
+class To(NamedTuple):
+    """What `Tensor.to` was asked for; None keeps what the tensor has."""
+
+    device: DeviceLike | None
+    dtype: DType | None
+    non_blocking: builtins.bool
+    copy: builtins.bool
+
+
+def parse_to(
     *args: Any,
     device: DeviceLike | None = None,
     dtype: DType | None = None,
     non_blocking: builtins.bool = False,
     copy: builtins.bool = False,
-) -> Tensor:
+) -> To:
+    """The arguments of `to`, in torch's spellings.
+
+    Raises
+    ------
+    DTypeError
+        An argument that is no device, dtype, tensor or flag, or one too many.
+    """
+    rest = list(args)
+    if rest and isinstance(rest[0], Handle):
+        other = rest.pop(0)
+        device, dtype = other.device, other.dtype
+    else:
+        if rest and not isinstance(rest[0], (DType, builtins.bool)):
+            device = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], DType)):
+            dtype = rest.pop(0)
+    if rest and isinstance(rest[0], builtins.bool):
+        non_blocking = rest.pop(0)
+    if rest and isinstance(rest[0], builtins.bool):
+        copy = rest.pop(0)
+    if rest:
+        raise DTypeError(f"to: got {rest[0]!r}, expected a device, a dtype or a tensor, then non_blocking and copy")
+    if dtype is not None:
+        _dtype.check("to", dtype)
+    return To(device, dtype, non_blocking, copy)
+
+
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor with another dtype or on another device; itself when nothing changes and `copy` is False.
 
     torch's spellings: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(other)``, each followed
-    by ``non_blocking`` and ``copy``, and all of them by name.
+    by ``non_blocking=False`` and ``copy=False``, and all of them by name.
 
     Parameters
     ----------
@@ -42,42 +79,15 @@ def to(
     InvalidArgumentError
         A device that does not exist.
     """
-    device, dtype, copy = parse_to(args, device, dtype, copy)
-    if device is None:
-        backend, place_ = self._backend, self.device
+    asked = parse_to(*args, **kwargs)
+    dtype = self.dtype if asked.dtype is None else asked.dtype
+    if asked.device is None:
+        backend, device = self._backend, self.device
     else:
-        backend, place_ = _plugins.resolve(device)
-    wanted = self.dtype if dtype is None else dtype
-    if not copy and wanted is self.dtype and backend is self._backend and place_ == self.device:
+        backend, device = _plugins.resolve(asked.device)
+    if not asked.copy and dtype is self.dtype and backend is self._backend and device == self.device:
         return self
-    return _dispatch.move(self, backend, place_, wanted)
-
-
-def parse_to(
-    args: tuple[Any, ...], device: DeviceLike | None, dtype: DType | None, copy: builtins.bool = False
-) -> tuple[DeviceLike | None, DType | None, builtins.bool]:
-    """Device, dtype (None: as it is) and `copy` from the arguments of `Tensor.to`; `Module.to` takes them too.
-
-    Raises
-    ------
-    DTypeError
-        An argument that is none of these.
-    """
-    flags = []
-    for place, argument in enumerate(args):
-        if isinstance(argument, DType):
-            dtype = argument
-        elif isinstance(argument, builtins.bool) and place:
-            flags.append(argument)
-        elif isinstance(argument, (str, Device, builtins.int)) and not isinstance(argument, builtins.bool) and place == 0:
-            device = argument
-        elif hasattr(argument, "_backend") and place == 0:
-            device, dtype = argument.device, argument.dtype
-        elif argument is not None:
-            raise DTypeError(f"to: got {argument!r}, expected a device, a dtype or a tensor")
-    if len(flags) == 2:
-        copy = flags[1]
-    return device, None if dtype is None else _dtype.check("to", dtype), copy
+    return _dispatch.move(self, backend, device, dtype)
 
 
 def cpu(self: Tensor) -> Tensor:

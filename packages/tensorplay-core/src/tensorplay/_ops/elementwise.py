@@ -187,9 +187,7 @@ def clamp(input: Tensor, min: Tensor | Scalar | None = None, max: Tensor | Scala
     return result if max is None else minimum(result, max)
 
 
-def where(
-    condition: Tensor, input: Tensor | Scalar, other: Tensor | Scalar, *, out: Tensor | None = None
-) -> Tensor:
+def where(condition: Tensor, input: Tensor | Scalar, other: Tensor | Scalar, *, out: Tensor | None = None) -> Tensor:
     """`input` where the condition is true, else `other`; the condition is bool.
 
     Numbers take part in the promotion of dtypes as numbers do elsewhere.

@@ -275,7 +275,7 @@ class Module:
         DTypeError
             A TypeError, if the dtype is not a floating one.
         """
-        device, dtype, _ = parse_to(args, device, dtype)
+        device, dtype, non_blocking, _ = parse_to(*args, device=device, dtype=dtype, non_blocking=non_blocking)
         if dtype is not None and not dtype.is_floating_point:
             raise DTypeError(f"Module.to: got {dtype}, expected a floating dtype")
 
