@@ -17,10 +17,20 @@ from tensorplay._device import Device
 from tensorplay._dtype import DType
 from tensorplay._tensor import Tensor
 
-from . import _blas, device, random
+from . import _blas
 from ._check import check, inconvertible, refused
 from ._library import native
 from ._operations import Operations
+from .device import (
+    CURRENT,
+    current_device,
+    device_count,
+    is_available,
+    set_device,
+    synchronize,
+    unavailable_reason,
+)
+from .random import device_state, seed_device
 from .streams import Stream
 
 
@@ -32,22 +42,22 @@ class CudaBackend(Operations):
     # -- devices ------------------------------------------------------------------------------------
 
     def is_available(self) -> bool:
-        return device.is_available()
+        return is_available()
 
     def unavailable_reason(self) -> str | None:
-        return device.unavailable_reason()
+        return unavailable_reason()
 
     def device_count(self) -> int:
-        return device.device_count()
+        return device_count()
 
     def current_device(self) -> int:
-        return device.current_device()
+        return current_device()
 
     def set_device(self, index: int) -> None:
-        device.set_device(index)
+        set_device(index)
 
     def synchronize(self, index: int | None) -> None:
-        device.synchronize(index)
+        synchronize(index)
 
     def describe(self) -> dict[str, Any]:
         choice = native.choice()
@@ -74,7 +84,7 @@ class CudaBackend(Operations):
         return int(native.tp_tensor_storage_offset(impl))
 
     def dtype(self, impl: Any) -> DType:
-        return _dtype.BY_CODE[native.tp_tensor_dtype(impl)]
+        return _dtype.BY_CODE[int(native.tp_tensor_dtype(impl))]
 
     def device(self, impl: Any) -> Device:
         return _device(native.tp_tensor_device(impl))
@@ -164,10 +174,10 @@ class CudaBackend(Operations):
             refused("normal_", (tensor, mean, std))
 
     def seed(self, index: int, seed: int) -> None:
-        random.seed_device(index, seed)
+        seed_device(index, seed)
 
     def get_rng_state(self, index: int) -> tuple[int, int]:
-        return random.device_state(index)
+        return device_state(index)
 
     def set_rng_state(self, index: int, seed: int, offset: int) -> None:
         check(native.tp_generator_set_state(index, seed, offset))
@@ -179,7 +189,7 @@ def _device(index: int) -> Device:
 
 
 def _index(place: Device) -> int:
-    return device.CURRENT if place.index is None else place.index
+    return CURRENT if place.index is None else place.index
 
 
 def _flat(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -61,7 +61,7 @@ def device_count() -> int:
     """
     choice = native.choice()
     if native.is_started:
-        return max(0, native.tp_device_count())
+        return max(0, int(native.tp_device_count()))
     return _select.count(choice)[0]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tensorplay.errors import BackendUnavailableError
 
-FOLDER = Path(__file__).resolve().parent / "lib"
+FOLDER = Path(__file__).parent / "lib"
 
 try:
     from .lib._tensorplay import ffi, lib
