@@ -1,0 +1,37 @@
+/* Arguments of kernels/copy.cu and kernels/fill.cu. */
+#ifndef TP_ARGS_COPY_H
+#define TP_ARGS_COPY_H
+
+#include "args_layout.h"
+
+/* Elements of a tile in the kernels that cast or fill a run of elements. */
+#define TP_COPY_TILE 2048
+
+/* out[i] := source[i], both runs of elements. */
+typedef struct tp_cast_args {
+  void *out;
+  const void *source;
+  long long numel;
+  int out_dtype;
+} tp_cast_args_t;
+
+/* As tp_cast_args_t with any strides: operand 0 is out, operand 1 the source. The dtypes are not read by
+ * the kernels that move elements as they are. */
+typedef struct tp_copy_args {
+  tp_layout_t layout;
+  void *out;
+  const void *source;
+  int out_dtype;
+  int source_dtype;
+} tp_copy_args_t;
+
+/* out[i] := start + i * step, in double or long long, cast to out_dtype. */
+typedef struct tp_arange_args {
+  void *out;
+  long long numel;
+  int out_dtype;
+  double float_start, float_step;
+  long long int_start, int_step;
+} tp_arange_args_t;
+
+#endif

@@ -1,0 +1,64 @@
+/* Arguments of kernels/elementwise.cu. */
+#ifndef TP_ARGS_ELEMENTWISE_H
+#define TP_ARGS_ELEMENTWISE_H
+
+#include "args_layout.h"
+
+/* The kernels for flat operands (runs of elements of one dtype), one for each op and dtype:
+ *
+ *     X(op, suffix, dtype, element type, element type of the result)
+ *
+ * by the op's rule. What is not listed goes through the strided kernels. */
+#define TP_FLAT_FLOAT(X, op)                               \
+  X(op, f16, float16, __half, __half)                      \
+  X(op, bf16, bfloat16, __nv_bfloat16, __nv_bfloat16)      \
+  X(op, f32, float32, float, float)
+#define TP_FLAT_NUMERIC(X, op)                             \
+  TP_FLAT_FLOAT(X, op)                                     \
+  X(op, i32, int32, int, int)                              \
+  X(op, i64, int64, long long, long long)
+#define TP_FLAT_SAME(X, op) TP_FLAT_NUMERIC(X, op)
+#define TP_FLAT_BOOL(X, op)                                \
+  X(op, b8, bool, bool, bool)                              \
+  X(op, f16, float16, __half, bool)                        \
+  X(op, bf16, bfloat16, __nv_bfloat16, bool)               \
+  X(op, f32, float32, float, bool)                         \
+  X(op, i32, int32, int, bool)                             \
+  X(op, i64, int64, long long, bool)
+
+/* Bytes of one operand in a tile of a flat kernel. */
+#define TP_FLAT_TILE_NBYTES 4096
+
+/* A number beside tensors; each kernel takes the one of its kind. */
+typedef struct tp_scalar {
+  float as_float;
+  long long as_int;
+} tp_scalar_t;
+
+/* Operands: operand i is a run of elements (step 1), one element for all (step 0), or the scalar
+ * (address NULL). aligned: all runs start where a vector may (16 bytes, or as many elements of a
+ * narrower result). */
+typedef struct tp_flat_args {
+  void *out;
+  const void *operands[3];
+  int steps[3];
+  int aligned;
+  long long numel;
+  tp_scalar_t scalar;
+} tp_flat_args_t;
+
+/* Any strides and dtypes. Elements are rounded to dtype `round` (TP_DTYPE_*) before they are used, the
+ * scalar only when round_scalar is set. */
+typedef struct tp_strided_args {
+  tp_layout_t layout;
+  void *out;
+  const void *operands[3];
+  int dtypes[3];
+  int out_dtype;
+  int op;
+  int round;
+  int round_scalar;
+  tp_scalar_t scalar;
+} tp_strided_args_t;
+
+#endif

@@ -1,0 +1,107 @@
+/* Elements of every dtype: casts between them, loads and stores by dtype code. */
+#ifndef TP_ELEMENT_H
+#define TP_ELEMENT_H
+
+#include "kernel.h"
+
+template <typename A, typename B>
+struct tp_same {
+  static constexpr bool value = false;
+};
+template <typename A>
+struct tp_same<A, A> {
+  static constexpr bool value = true;
+};
+
+/* ---- widening: what an element is computed in, without loss ---- */
+
+TP_DEVICE long long tp_wide(bool x) { return x; }
+TP_DEVICE int tp_wide(int x) { return x; }
+TP_DEVICE long long tp_wide(long long x) { return x; }
+TP_DEVICE float tp_wide(float x) { return x; }
+TP_DEVICE double tp_wide(double x) { return x; }
+TP_DEVICE float tp_wide(__half x) { return __half2float(x); }
+TP_DEVICE float tp_wide(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+/* ---- floating to integer: truncates, keeps to the range, NaN as the GPU's instructions have it ---- */
+
+template <typename To, typename From>
+TP_DEVICE To tp_truncate(From x, To lowest, To highest, To nan) {
+#ifdef __CUDACC__
+  return static_cast<To>(x);
+#else
+  /* The first value beyond highest is a power of two, which both floating types hold. */
+  if (x != x) return nan;
+  if (x >= -static_cast<From>(lowest)) return highest;
+  return x < static_cast<From>(lowest) ? lowest : static_cast<To>(x);
+#endif
+}
+
+/* ---- casts: To is an element type or double, From is one of both ---- */
+
+template <typename To, typename From>
+TP_DEVICE To tp_cast(From from) {
+  auto x = tp_wide(from);
+  using Wide = decltype(x);
+  constexpr bool floating = tp_same<Wide, float>::value || tp_same<Wide, double>::value;
+  if constexpr (tp_same<To, From>::value) {
+    return from;
+  } else if constexpr (tp_same<To, bool>::value) {
+    return x != 0;
+  } else if constexpr (tp_same<To, int>::value && floating) {
+    constexpr int lowest = -2147483647 - 1;
+    return tp_truncate<int>(x, lowest, 2147483647, 0);
+  } else if constexpr (tp_same<To, long long>::value && floating) {
+    constexpr long long lowest = -9223372036854775807LL - 1;
+    return tp_truncate<long long>(x, lowest, 9223372036854775807LL, lowest);
+  } else if constexpr (tp_same<To, __half>::value) {
+    return __float2half(static_cast<float>(x));
+  } else if constexpr (tp_same<To, __nv_bfloat16>::value) {
+    return __float2bfloat16(static_cast<float>(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+/* ---- by dtype code; the branch is the same for all threads ---- */
+
+/* base: an address that tp_at has translated. */
+template <typename To>
+TP_DEVICE To tp_load(const void *base, int dtype, long long index) {
+  switch (dtype) {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
+  case code:                                                    \
+    return tp_cast<To>(static_cast<const ctype *>(base)[index]);
+#include "dtypes.def"
+#undef TP_DTYPE
+  }
+  return To();
+}
+
+template <typename From>
+TP_DEVICE void tp_store(void *base, int dtype, long long index, From value) {
+  switch (dtype) {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category)    \
+  case code:                                                       \
+    static_cast<ctype *>(base)[index] = tp_cast<ctype>(value);     \
+    break;
+#include "dtypes.def"
+#undef TP_DTYPE
+  }
+}
+
+/* The value as an element of that dtype would hold it. */
+template <typename T>
+TP_DEVICE T tp_round(T value, int dtype) {
+  switch (dtype) {
+    case TP_DTYPE_float16:
+      return tp_cast<T>(tp_cast<__half>(value));
+    case TP_DTYPE_bfloat16:
+      return tp_cast<T>(tp_cast<__nv_bfloat16>(value));
+    case TP_DTYPE_int32:
+      return tp_cast<T>(tp_cast<int>(value));
+  }
+  return value;
+}
+
+#endif

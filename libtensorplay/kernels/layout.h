@@ -1,0 +1,45 @@
+/* Where the elements of strided operands lie (args_layout.h). */
+#ifndef TP_LAYOUT_H
+#define TP_LAYOUT_H
+
+#include "args_layout.h"
+#include "kernel.h"
+
+/* Elements of a tile in kernels for strided operands. */
+#define TP_STRIDED_TILE 1024
+
+TP_DEVICE unsigned tp_divide(unsigned n, const tp_divisor_t &by) {
+  unsigned high = static_cast<unsigned>((static_cast<unsigned long long>(n) * by.multiplier) >> 32);
+  return (n + high) >> by.shift;
+}
+
+/* places[i]: elements from the first one of operand `operand + i` to the index-th in the layout's order.
+ * The outermost dimension needs no division; the branch on narrow is the same for all threads. */
+template <int N>
+TP_DEVICE void tp_layout_places(const tp_layout_t &layout, int operand, long long index,
+                                long long (&places)[N]) {
+  for (int i = 0; i < N; ++i) places[i] = 0;
+  unsigned rest = static_cast<unsigned>(index);
+  for (int dim = 0; dim < layout.ndim; ++dim) {
+    bool last = dim + 1 == layout.ndim;
+    long long at;
+    if (layout.narrow) {
+      unsigned outer = last ? 0 : tp_divide(rest, layout.divisors[dim]);
+      at = rest - outer * layout.divisors[dim].size;
+      rest = outer;
+    } else {
+      long long outer = last ? 0 : index / layout.sizes[dim];
+      at = index - outer * layout.sizes[dim];
+      index = outer;
+    }
+    for (int i = 0; i < N; ++i) places[i] += at * layout.strides[operand + i][dim];
+  }
+}
+
+TP_DEVICE long long tp_layout_offset(const tp_layout_t &layout, int operand, long long index) {
+  long long places[1];
+  tp_layout_places(layout, operand, index, places);
+  return places[0];
+}
+
+#endif
