@@ -179,6 +179,7 @@ static tp_status_t obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbyte
 
 static tp__block_t *enter_and_obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbytes,
                                      tp_stream_t *stream) {
+  heap->device = tp_stream_device(stream);
   if (tp__device_enter(heap->device, operation)) return NULL;
   tp__block_t *block = NULL;
   enum cudaStreamCaptureMode mode = tp__capture_relax();

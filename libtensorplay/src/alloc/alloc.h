@@ -182,7 +182,7 @@ tp__block_t *tp__address_remove(void *address);
 
 struct tp__heap {
   pthread_mutex_t lock;
-  int32_t device;
+  int32_t device;             /* known from the first segment on */
   int32_t deferred;           /* uses in the queues */
   tp__pool_t pools[3];        /* by size class; TP_CLASS_ALL is not used */
   tp__segment_t *segments;
