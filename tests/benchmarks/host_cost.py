@@ -1,0 +1,87 @@
+"""Host time to enqueue one call, in ns, beside torch in the same process.
+
+    python tests/benchmarks/host_cost.py [--number CALLS]
+
+Each statement runs for both libraries, with names bound to the one or the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import timeit
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from common import Row, find_torch, medians, print_table
+
+import tensorplay
+
+# (what, statement, aim for ours / torch)
+CASES = [
+    ("empty and drop", "lib.empty(256, device='cuda')", 0.45),
+    ("zeros", "lib.zeros(256, device='cuda')", 0.35),
+    ("a + b", "a + b", 0.6),
+    ("a * 2.5", "a * 2.5", 0.6),
+    ("a.add_(b)", "a.add_(b)", 0.7),
+    ("broadcast", "matrix + row", 0.65),
+    ("a.sum()", "a.sum()", 0.65),
+    ("16 x 16 matmul", "matrix @ matrix", 0.6),
+    ("o.copy_(a)", "o.copy_(a)", 0.7),
+    ("o.fill_(1.0)", "o.fill_(1.0)", 0.3),
+    ("a.view(16, 16)", "a.view(16, 16)", 0.8),
+    ("a[3:9]", "a[3:9]", 0.8),
+    ("matrix.t()", "matrix.t()", 0.8),
+    ("with stream(s)", "with cuda.stream(s): pass", 0.1),
+    ("current_stream()", "cuda.current_stream()", 0.1),
+    ("Event().record()", "cuda.Event().record()", 0.15),
+    ("s.wait_stream(t)", "s.wait_stream(t)", 0.4),
+    ("memory_allocated()", "cuda.memory_allocated()", 0.01),
+    ("memory_stats()", "cuda.memory_stats()", 0.3),
+]
+
+
+def names(lib: ModuleType) -> dict[str, Any]:
+    """What the statements name."""
+    matrix = lib.ones((16, 16), device="cuda")
+    return {
+        "lib": lib,
+        "cuda": lib.cuda,
+        "a": lib.ones(256, device="cuda"),
+        "b": lib.ones(256, device="cuda"),
+        "o": lib.ones(256, device="cuda"),
+        "matrix": matrix,
+        "row": matrix[0],
+        "s": lib.cuda.Stream(),
+        "t": lib.cuda.Stream(),
+    }
+
+
+def measure(statement: str, lib: ModuleType, number: int) -> Callable[[], float]:
+    """A function that times `number` runs; the device is idle before each and its work is not waited for."""
+    timer = timeit.Timer(statement, globals=names(lib))
+    timer.timeit(number)
+
+    def once() -> float:
+        lib.cuda.synchronize()
+        return timer.timeit(number) / number * 1e9
+
+    return once
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--number", type=int, default=1000, help="calls in one run (default: 1000)")
+    number = parser.parse_args().number
+    torch = find_torch()
+    rows = []
+    for name, statement, aim in CASES:
+        peer = None if torch is None else measure(statement, torch, number)
+        ours, theirs = medians(measure(statement, tensorplay, number), peer)
+        assert ours is not None
+        rows.append(Row(name, ours, theirs, aim))
+    print_table("Host cost", "ns per call", rows)
+
+
+if __name__ == "__main__":
+    main()
