@@ -7,6 +7,9 @@
 
 #define TP_LAYOUT_OPERANDS 4
 
+/* Elements of a tile in kernels for strided operands. */
+#define TP_STRIDED_TILE 1024
+
 /* Division of a number below 2^31 by `size` as a product: q = (n + ((n * multiplier) >> 32)) >> shift. */
 typedef struct tp_divisor {
   unsigned size;

@@ -5,9 +5,6 @@
 #include "args_layout.h"
 #include "kernel.h"
 
-/* Elements of a tile in kernels for strided operands. */
-#define TP_STRIDED_TILE 1024
-
 TP_DEVICE unsigned tp_divide(unsigned n, const tp_divisor_t &by) {
   unsigned high = static_cast<unsigned>((static_cast<unsigned long long>(n) * by.multiplier) >> 32);
   return (n + high) >> by.shift;

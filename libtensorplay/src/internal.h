@@ -6,7 +6,7 @@
  *   3  alloc/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout
  *   5  copy (with fill), rng, blas
- *   6  ops/ (promote below the operations)
+ *   6  ops/ (promote and target below the operations)
  *
  * Names: tp_ public, tp__ shared inside, static functions bare. */
 #ifndef TP_INTERNAL_H
@@ -113,6 +113,9 @@ tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream
                        const char *operation);
 /* Blocks for numel elements with `per_block` elements each: enough to fill the device, no more. */
 uint32_t tp__launch_grid(int32_t device, int64_t numel, int64_t per_block);
+/* A kernel whose blocks share tiles of `tile` elements, on the device's current stream; numel > 0. */
+tp_status_t tp__launch_tiles(tp__kernel_t *kernel, int32_t device, int64_t numel, int64_t tile,
+                             const void *arguments, const char *operation);
 
 /* ---- descriptor.c ---- */
 /* Memory for one object, not initialised, from the thread's list of dropped ones; NULL without memory. */
@@ -183,6 +186,14 @@ typedef struct tp__gemm {
   int64_t out_batch, out_row;
 } tp__gemm_t;
 tp_status_t tp__blas_gemm(const tp__gemm_t *gemm, tp_stream_t *stream, bool *out_served);
+
+/* ---- ops/target.c ---- */
+/* Where an operation whose result is `out` (of tp__check_out) writes: out itself when it may write there
+ * directly, else a fresh tensor of that dtype. */
+tp_tensor_t *tp__target_take(tp_tensor_t *out, int32_t dtype, bool direct, const char *operation);
+/* Ends the operation: copies the target to out unless it is out, and gives out. NULL, with out released,
+ * when status is not TP_OK or there is no target. */
+tp_tensor_t *tp__target_finish(tp_tensor_t *out, tp_tensor_t *target, tp_status_t status);
 
 /* ---- ops/promote.c ---- */
 int32_t tp__promote(int32_t a_dtype, bool a_weak, int32_t b_dtype, bool b_weak);

@@ -74,3 +74,10 @@ uint32_t tp__launch_grid(int32_t device, int64_t numel, int64_t per_block) {
   int64_t most = (int64_t)tp__device_properties(device)->multi_processor_count * BLOCKS_PER_MULTIPROCESSOR;
   return (uint32_t)(blocks < most ? blocks : most);
 }
+
+tp_status_t tp__launch_tiles(tp__kernel_t *kernel, int32_t device, int64_t numel, int64_t tile,
+                             const void *arguments, const char *operation) {
+  TP_TRY(tp__device_enter(device, operation)); /* the grid depends on a started device's properties */
+  return tp__launch(kernel, device, tp__stream_current(device), tp__launch_grid(device, numel, tile), 1, 1,
+                    TP_BLOCK_THREADS, arguments, operation);
+}

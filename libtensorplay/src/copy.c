@@ -1,0 +1,230 @@
+/* Copies: between strides, dtypes, devices and the host (docs/design/kernels.md, "Copies"). */
+#include "../kernels/args_copy.h"
+#include "internal.h"
+
+static const char copy_operation[] = "copy_";
+
+static tp__kernel_t cast_run[TP_DTYPE_COUNT] = {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
+  [TP_DTYPE_##name] = TP_KERNEL_INIT("copy", "tp_k_cast_" #suffix),
+#include "../kernels/dtypes.def"
+#undef TP_DTYPE
+};
+static tp__kernel_t move_strided[] = {
+    [1] = TP_KERNEL_INIT("copy", "tp_k_move_1"),
+    [2] = TP_KERNEL_INIT("copy", "tp_k_move_2"),
+    [4] = TP_KERNEL_INIT("copy", "tp_k_move_4"),
+    [8] = TP_KERNEL_INIT("copy", "tp_k_move_8"),
+};
+static tp__kernel_t cast_strided_float = TP_KERNEL_INIT("copy", "tp_k_cast_strided_float");
+static tp__kernel_t cast_strided_int = TP_KERNEL_INIT("copy", "tp_k_cast_strided_int");
+
+static bool same_shape(const tp_tensor_t *a, const tp_tensor_t *b) {
+  if (a->ndim != b->ndim) return false;
+  for (int32_t d = 0; d < a->ndim; ++d) {
+    if (a->shape[d] != b->shape[d]) return false;
+  }
+  return true;
+}
+
+/* ---- on one device ---- */
+
+/* Both are runs of target->numel elements. */
+static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
+  if (target->dtype == source->dtype) {
+    if (target->data == source->data) return TP_OK;
+    size_t nbytes = (size_t)target->numel * tp__dtype_size(target->dtype);
+    TP_TRY(tp__device_enter(target->device, operation));
+    cudaStream_t stream = tp__stream_cuda(tp__stream_current(target->device));
+    TP_TRY_CUDA(cudaMemcpyAsync(target->data, source->data, nbytes, cudaMemcpyDeviceToDevice, stream),
+                operation);
+    return TP_OK;
+  }
+  tp_cast_args_t args = {
+      .out = target->data, .source = source->data, .numel = target->numel, .out_dtype = target->dtype};
+  return tp__launch_tiles(&cast_run[source->dtype], target->device, target->numel, TP_COPY_TILE, &args,
+                          operation);
+}
+
+tp_status_t tp__copy_same_device(tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
+  if (target->numel == 0) return TP_OK;
+  if (target->contiguous && source->contiguous && target->numel == source->numel)
+    return copy_run(target, source, operation);
+  tp_copy_args_t args = {.out = target->data,
+                         .source = source->data,
+                         .out_dtype = target->dtype,
+                         .source_dtype = source->dtype};
+  const tp_tensor_t *tensors[] = {target, source};
+  tp__layout_make(&args.layout, target->ndim, target->shape, 2, tensors);
+  if (tp__layout_step(&args.layout, 0) == 1 && tp__layout_step(&args.layout, 1) == 1)
+    return copy_run(target, source, operation);
+  tp__kernel_t *kernel = tp__dtype_is_floating(source->dtype) ? &cast_strided_float : &cast_strided_int;
+  if (target->dtype == source->dtype) kernel = &move_strided[tp__dtype_size(target->dtype)];
+  return tp__launch_tiles(kernel, target->device, target->numel, TP_STRIDED_TILE, &args, operation);
+}
+
+/* A contiguous copy on the tensor's device. */
+static tp_tensor_t *cast(const tp_tensor_t *tensor, int32_t dtype, const char *operation) {
+  tp_tensor_t *copy = tp__tensor_new(dtype, tensor->device, tensor->ndim, tensor->shape, operation);
+  if (copy && tp__copy_same_device(copy, tensor, operation)) {
+    tp_tensor_release(copy);
+    return NULL;
+  }
+  return copy;
+}
+
+/* As if the source were copied first. */
+static tp_status_t copy_overlapping(tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
+  tp_tensor_t *apart = cast(source, source->dtype, operation);
+  if (!apart) return tp_error_status();
+  tp_status_t status = tp__copy_same_device(target, apart, operation);
+  tp_tensor_release(apart);
+  return status;
+}
+
+/* ---- between devices ---- */
+
+/* Runs of elements of one dtype. The copy is queued on the source's stream, behind what the target's stream
+ * holds; the target's stream then waits for it. */
+static tp_status_t copy_peer(tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
+  tp_stream_t *from = tp__stream_current(source->device), *to = tp__stream_current(target->device);
+  size_t nbytes = (size_t)target->numel * tp__dtype_size(target->dtype);
+  bool can_access; /* where it cannot, CUDA stages the copy itself */
+  TP_TRY(tp__device_enable_peer(source->device, target->device, &can_access));
+  TP_TRY(tp_stream_wait_stream(from, to));
+  TP_TRY(tp__device_enter(source->device, operation));
+  TP_TRY_CUDA(cudaMemcpyPeerAsync(target->data, target->device, source->data, source->device, nbytes,
+                                  tp__stream_cuda(from)),
+              operation);
+  return tp_stream_wait_stream(to, from);
+}
+
+/* Casts on the source's device, so that what travels is one run in the target's dtype, and spreads on the
+ * target's. The blocks of both temporaries are safe to reuse: each stream waits for the other's use. */
+static tp_status_t copy_between(tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
+  if (target->numel == 0) return TP_OK;
+  bool ready = source->contiguous && source->dtype == target->dtype;
+  tp_tensor_t *sent = ready ? tp__tensor_retain(source) : cast(source, target->dtype, operation);
+  if (!sent) return tp_error_status();
+  bool direct = target->contiguous && target->numel == source->numel;
+  tp_tensor_t *received =
+      direct ? tp__tensor_retain(target)
+             : tp__tensor_new(target->dtype, target->device, source->ndim, source->shape, operation);
+  tp_status_t status = received ? copy_peer(received, sent, operation) : tp_error_status();
+  if (!status && !direct) status = tp__copy_same_device(target, received, operation);
+  tp_tensor_release(received);
+  tp_tensor_release(sent);
+  return status;
+}
+
+static tp_status_t check_target(const tp_tensor_t *target, const char *operation) {
+  if (!tp__tensor_overlaps_itself(target)) return TP_OK;
+  return tp__error_set(TP_INVALID_ARGUMENT, operation,
+                       "got a target whose elements share memory, as expand makes them");
+}
+
+static tp_status_t check_fits(const tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
+  int32_t lead = target->ndim - source->ndim;
+  bool fits = lead >= 0;
+  for (int32_t d = 0; fits && d < source->ndim; ++d)
+    fits = source->shape[d] == 1 || source->shape[d] == target->shape[lead + d];
+  return fits ? TP_OK : tp__error_set(TP_SHAPE, operation, "the source does not broadcast to the target");
+}
+
+tp_status_t tp_tensor_copy(tp_tensor_t *target, const tp_tensor_t *source) {
+  if (!same_shape(target, source)) TP_TRY(check_fits(target, source, copy_operation));
+  TP_TRY(check_target(target, copy_operation));
+  if (target->device != source->device) return copy_between(target, source, copy_operation);
+  if (tp__tensor_overlaps(target, source)) return copy_overlapping(target, source, copy_operation);
+  return tp__copy_same_device(target, source, copy_operation);
+}
+
+tp_tensor_t *tp_tensor_to(const tp_tensor_t *tensor, int32_t dtype, int32_t device) {
+  static const char operation[] = "to";
+  if (dtype == TP_DTYPE_NONE) dtype = tensor->dtype;
+  if (dtype < 0 || dtype >= TP_DTYPE_COUNT) {
+    tp__error_set(TP_DTYPE, operation, "got dtype %d, expected 0 to %d", (int)dtype, TP_DTYPE_COUNT - 1);
+    return NULL;
+  }
+  device = tp__device_resolve(device, operation);
+  if (device < 0) return NULL;
+  if (device == tensor->device) return cast(tensor, dtype, operation);
+  tp_tensor_t *copy = tp__tensor_new(dtype, device, tensor->ndim, tensor->shape, operation);
+  if (copy && copy_between(copy, tensor, operation)) {
+    tp_tensor_release(copy);
+    return NULL;
+  }
+  return copy;
+}
+
+tp_tensor_t *tp_tensor_contiguous(const tp_tensor_t *tensor) {
+  return tensor->contiguous ? tp__tensor_retain(tensor) : cast(tensor, tensor->dtype, "contiguous");
+}
+
+tp_tensor_t *tp_tensor_reshape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape) {
+  static const char operation[] = "reshape";
+  int64_t complete[TP_MAX_NDIM];
+  tp_tensor_t *view;
+  if (tp__view_of_shape(tensor, ndim, shape, complete, &view, operation)) return NULL;
+  if (view) return view;
+  tp_tensor_t *copy = cast(tensor, tensor->dtype, operation);
+  if (!copy) return NULL;
+  (void)tp__view_of_shape(copy, ndim, complete, complete, &view, operation);
+  tp_tensor_release(copy);
+  return view;
+}
+
+/* ---- to and from the host ---- */
+
+/* A graph would hold the address of host memory that may be gone when it is replayed. */
+static tp_status_t check_host_copy(const tp_tensor_t *tensor, size_t nbytes, const char *operation) {
+  size_t expected = (size_t)tensor->numel * tp__dtype_size(tensor->dtype);
+  if (nbytes != expected)
+    return tp__error_set(TP_INVALID_ARGUMENT, operation, "got %zu bytes, expected %zu", nbytes, expected);
+  if (nbytes == 0) return TP_OK;
+  TP_TRY(tp__device_enter(tensor->device, operation));
+  enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  cudaStream_t stream = tp__stream_cuda(tp__stream_current(tensor->device));
+  TP_TRY_CUDA(cudaStreamIsCapturing(stream, &capture), operation);
+  if (capture == cudaStreamCaptureStatusNone) return TP_OK;
+  return tp__error_set(TP_STATE, operation, "a copy to or from host memory cannot be part of a graph");
+}
+
+/* CUDA has read pageable memory when the call returns, pinned memory only when the copy has run. */
+static tp_status_t wait_when_pinned(const void *source, tp_stream_t *stream, const char *operation) {
+  struct cudaPointerAttributes attributes;
+  TP_TRY_CUDA(cudaPointerGetAttributes(&attributes, source), operation);
+  return attributes.type == cudaMemoryTypeUnregistered ? TP_OK : tp_stream_synchronize(stream);
+}
+
+tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, size_t nbytes) {
+  static const char operation[] = "copy_from_host";
+  TP_TRY(check_host_copy(target, nbytes, operation));
+  TP_TRY(check_target(target, operation));
+  if (nbytes == 0) return TP_OK;
+  tp_tensor_t *received = target->contiguous ? tp__tensor_retain(target) : tp_tensor_empty_like(target);
+  if (!received) return tp_error_status();
+  tp_stream_t *stream = tp__stream_current(target->device);
+  cudaError_t error =
+      cudaMemcpyAsync(received->data, source, nbytes, cudaMemcpyHostToDevice, tp__stream_cuda(stream));
+  tp_status_t status = error ? tp__error_set_cuda(error, operation, "cudaMemcpyAsync")
+                             : wait_when_pinned(source, stream, operation);
+  if (!status && received != target) status = tp__copy_same_device(target, received, operation);
+  tp_tensor_release(received);
+  return status;
+}
+
+tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size_t nbytes) {
+  static const char operation[] = "copy_to_host";
+  TP_TRY(check_host_copy(source, nbytes, operation));
+  if (nbytes == 0) return TP_OK;
+  tp_tensor_t *sent = tp_tensor_contiguous(source);
+  if (!sent) return tp_error_status();
+  tp_stream_t *stream = tp__stream_current(source->device);
+  cudaError_t error =
+      cudaMemcpyAsync(target, sent->data, nbytes, cudaMemcpyDeviceToHost, tp__stream_cuda(stream));
+  tp_status_t status =
+      error ? tp__error_set_cuda(error, operation, "cudaMemcpyAsync") : tp_stream_synchronize(stream);
+  tp_tensor_release(sent);
+  return status;
+}
