@@ -36,9 +36,7 @@ def text(tensor: Tensor) -> str:
         if tensor.ndim != 1:
             suffixes.append(f"size={tensor.shape}")
     else:
-        form = _form(elements)
-        width = max(len(_written(form, value)) for value in elements.reshape(-1).tolist())
-        body = _body(elements, tensor.shape, form, width, len(prefix))
+        body = _body(elements, tensor.shape, *_form(elements), len(prefix))
     is_usual = tensor.dtype in _dtype.DEFAULTS.values() if tensor.numel() else tensor.dtype is _dtype.float32
     if not is_usual:
         suffixes.append(f"dtype={tensor.dtype!r}")
@@ -56,18 +54,23 @@ def _corners(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _form(elements: np.ndarray[Any, Any]) -> str:
-    """The format of every element, torch's: scientific for a wide range, a bare point for whole numbers."""
-    if elements.dtype.kind != "f":
-        return "{}"
-    sizes = np.abs(elements[np.isfinite(elements) & (elements != 0)])
-    if not len(sizes):
-        return "{:.0f}." if np.isfinite(elements).any() else f"{{:.{_PRECISION}f}}"
-    low, high = sizes.min(), sizes.max()
-    whole = bool(np.all(sizes == np.ceil(sizes)))
-    if high / low > 1000 or high > 1e8 or (low < 1e-4 and not whole):
-        return f"{{:.{_PRECISION}e}}"
-    return "{:.0f}." if whole else f"{{:.{_PRECISION}f}}"
+def _form(elements: np.ndarray[Any, Any]) -> tuple[str, int]:
+    """The format of every element, and the width to fill.
+
+    torch's rules: scientific for a wide range, a bare point for whole numbers; zeros and what is not finite
+    have no say.
+    """
+    form = "{}"
+    if elements.dtype.kind == "f":
+        elements = elements[np.isfinite(elements) & (elements != 0)]
+        sizes = np.abs(elements) if len(elements) else np.ones(1)
+        low, high = sizes.min(), sizes.max()
+        is_whole = bool(np.all(sizes == np.ceil(sizes)))
+        if high / low > 1000 or high > 1e8 or (low < 1e-4 and not is_whole):
+            form = f"{{:.{_PRECISION}e}}"
+        else:
+            form = "{:.0f}." if is_whole else f"{{:.{_PRECISION}f}}"
+    return form, max((len(form.format(value)) for value in elements.reshape(-1).tolist()), default=0)
 
 
 def _written(form: str, value: Any) -> str:
