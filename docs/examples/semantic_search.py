@@ -66,7 +66,10 @@ def use_emulated_device_without_gpu() -> None:
     if os.environ.get("TENSORPLAY_CUDA_RUNTIME"):
         return
     doctor = [sys.executable, "-m", "tensorplay.doctor", "--json"]
-    cuda = json.loads(subprocess.run(doctor, check=True, capture_output=True, text=True).stdout)["backends"]["cuda"]
+    answer = subprocess.run(doctor, capture_output=True, text=True)
+    if answer.returncode:
+        raise SystemExit(f"tensorplay.doctor failed:\n{answer.stderr}")
+    cuda = json.loads(answer.stdout)["backends"]["cuda"]
     if not cuda["available"]:
         print(f"No GPU: {cuda['reason']}\nRunning on the emulated CUDA device of this computer instead.")
         os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
@@ -77,8 +80,8 @@ def main() -> None:
     options = arguments()
     question = " ".join(options.question) if options.question else DEFAULT_QUESTION
     sentences = read_sentences(options.sentences)
-    on_host = options.device == "cpu"
-    if not on_host:
+    on_cuda = options.device.startswith("cuda")
+    if on_cuda:
         use_emulated_device_without_gpu()
     try:
         from sentence_encoder import SentenceEncoder, model_folder
@@ -86,13 +89,14 @@ def main() -> None:
 
         import tensorplay
     except ModuleNotFoundError as error:
-        raise SystemExit(f"{error}: pip install {error.name}") from None
+        raise SystemExit(f"{error}: the example needs tensorplay-core, tokenizers and tqdm") from None
 
     try:
         folder = model_folder()
         nbytes = (folder / "model.safetensors").stat().st_size
         with tqdm(total=nbytes, desc="Loading the model", unit="B", unit_scale=True) as bar:
             encoder = SentenceEncoder(folder, options.device, getattr(tensorplay, options.dtype), bar.update)
+            bar.update(nbytes - bar.n)  # the file's header
         encodings = encoder.tokenize([question, *sentences])
         cut = sum(1 for encoding in encodings if encoding.overflowing)
         if cut:
@@ -101,13 +105,13 @@ def main() -> None:
             vectors = encoder.embed(encodings, options.batch_size, bar.update)
         scores = (vectors[1:] @ vectors[0]).tolist()
     except (FileNotFoundError, tensorplay.errors.TensorPlayError) as error:
-        raise SystemExit(f"{type(error).__name__}: {error}") from None
+        raise SystemExit(f"error: {error}") from None
 
-    print(f"\n{question}")
+    print(f"\nQuestion: {question}")
     best = sorted(range(len(sentences)), key=lambda place: -scores[place])[: options.top]
     for place in best:
         print(f"  {scores[place]:6.3f}  {sentences[place]}")
-    if not on_host:
+    if on_cuda:
         print(f"\n{tensorplay.cuda.memory_summary()}")
 
 

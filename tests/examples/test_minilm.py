@@ -12,6 +12,7 @@ import tensorplay
 pytest.importorskip("tokenizers")
 pytest.importorskip("safetensors")
 
+import semantic_search
 from reference_minilm import TEXTS, VECTORS, Reference
 from sentence_encoder import SentenceEncoder
 
@@ -45,6 +46,23 @@ def test_a_text_does_not_feel_the_others_of_its_batch(weights_folder: Path, devi
     together = embed(encoder, texts, batch_size=5)
     alone = embed(encoder, texts, batch_size=1)
     np.testing.assert_allclose(together, alone, atol=2e-6)
+
+
+def test_the_shipped_sentences_have_an_answer_to_each_question(weights_folder: Path) -> None:
+    answers = {
+        "How do I bake bread?": "Knead the dough",
+        "I forgot my login": "To reset your password",
+        "Which animals sing in the sea?": "Whales sing",
+        "Why is my savings account worth less?": "Interest rates rose",
+        "When did humans first set foot on another world?": "In 1969",
+    }
+    sentences = (Path(semantic_search.__file__).parent / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    encoder = SentenceEncoder(weights_folder)
+    scores = embed(encoder, list(answers), 8) @ embed(encoder, sentences, 8).T
+    found = [sentences[best] for best in scores.argmax(axis=1)]
+    assert [sentence.startswith(start) for sentence, start in zip(found, answers.values(), strict=True)] == [
+        True
+    ] * 5, found
 
 
 def test_no_texts_give_no_vectors(weights_folder: Path) -> None:

@@ -53,10 +53,10 @@ def test_every_device_gives_the_same_ranking(weights_folder: Path, sentences: st
     assert matches(done) == [
         "Knead the dough and let it rise.",
         "The moon pulls the oceans towards it.",
-        "Interest rates rose again.",
         "Кошка спит на солнце.",
+        "Interest rates rose again.",
     ]
-    assert "How do I bake bread?" in done.stdout
+    assert "Question: How do I bake bread?" in done.stdout
     assert ("memory summary" in done.stdout.lower()) == (device != "cpu")
     assert "100%" in done.stderr
 
@@ -76,19 +76,8 @@ def test_without_a_gpu_the_emulated_device_serves_and_is_named(weights_folder: P
     assert "emulated CUDA device" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("question", "best"),
-    [
-        ("How do I bake bread?", "Knead the dough for ten minutes"),
-        ("I forgot my login", "To reset your password"),
-        ("Which animal is clever and lives in the sea?", "An octopus has three hearts"),
-        ("", ""),
-    ],
-)
-def test_the_shipped_sentences_answer_questions(weights_folder: Path, question: str, best: str) -> None:
-    found = matches(search("--device", "cpu", question))
-    assert len(found) == 3
-    assert found[0].startswith(best)
+def test_an_empty_question_is_a_question(weights_folder: Path, sentences: str) -> None:
+    assert len(matches(search("--device", "cpu", "--sentences", sentences, ""))) == 3
 
 
 def test_at_most_sixty_sentences_ship() -> None:
