@@ -1,6 +1,6 @@
 /* Whether everything that the allocator knows of a device fits together: segments are covered by their
- * blocks without gaps, every free block lies in the shelf of its stream and nowhere else, shelves are in order,
- * and every counter is the sum of what it counts. For tests that call it while no other thread allocates. */
+ * blocks without gaps, every free block lies in the shelf of its stream and nowhere else, shelves are in
+ * order, and every counter is the sum of what it counts. */
 #ifndef TP_TESTS_VALIDATE_HEAP_H
 #define TP_TESTS_VALIDATE_HEAP_H
 
@@ -63,8 +63,8 @@ static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *s
 }
 
 /* Walks a bin in order; `last` is the block before. The number of blocks. */
-static inline int64_t validate_tree(const tp__shelf_t *shelf, tp__size_class_t class, const tp__block_t *block,
-                                    const tp__block_t **last) {
+static inline int64_t validate_tree(const tp__shelf_t *shelf, tp__size_class_t class,
+                                    const tp__block_t *block, const tp__block_t **last) {
   if (!block) return 0;
   CHECK(!block->left || block->left->priority <= block->priority);
   CHECK(!block->right || block->right->priority <= block->priority);

@@ -154,7 +154,7 @@ static tp_status_t obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbyte
 
   /* 2. The driver. */
   size_t segment_nbytes = tp__segment_size(nbytes);
-  bool refused = false;
+  bool refused;
   tp_status_t status = tp__segment_obtain(heap, class, segment_nbytes, stream, out, &refused);
   if (!refused) return status;
 

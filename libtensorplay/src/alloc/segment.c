@@ -29,6 +29,7 @@ static void unlink_segment(tp__heap_t *heap, tp__segment_t *segment) {
 tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbytes, tp_stream_t *stream,
                                tp__block_t **out_block, bool *out_refused) {
   const char *operation = "allocate";
+  *out_refused = false;
   tp__segment_t *segment = calloc(1, sizeof *segment);
   tp__block_t *block = segment ? tp__block_new(heap) : NULL;
   if (!block) {
