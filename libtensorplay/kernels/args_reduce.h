@@ -1,0 +1,30 @@
+/* Arguments of kernels/reduce.cu (docs/design/reductions.md). */
+#ifndef TP_ARGS_REDUCE_H
+#define TP_ARGS_REDUCE_H
+
+#include "args_layout.h"
+
+enum {
+#define TP_REDUCE(name, code, rule) TP_REDUCE_##name = code,
+#include "ops.def"
+};
+
+/* As out_dtype: totals as they are, double for floating input and long long for the others. */
+#define TP_REDUCE_TOTALS (-1)
+
+/* Kept elements of one tile of the columns form. */
+#define TP_REDUCE_TILE 256
+
+typedef struct tp_reduce_args {
+  const void *input;
+  void *out;           /* kept elements, or splits times kept totals, split by split */
+  tp_layout_t kept;    /* operand 1: the input, in C order of the result */
+  tp_layout_t reduced; /* operand 0: the input, in its own best order */
+  long long split;     /* reduced elements of one split */
+  long long splits;
+  double divisor; /* a floating total is divided by it at the end */
+  int op;         /* TP_REDUCE_<name> */
+  int out_dtype;  /* TP_DTYPE_<name> or TP_REDUCE_TOTALS */
+} tp_reduce_args_t;
+
+#endif

@@ -1,0 +1,114 @@
+/* Matrix products in tiles (docs/design/products.md). A block makes one tile of the result at a time:
+ * slabs of both operands are converted to float32 in shared memory, where each value is used
+ * TP_MATMUL_TILE times, and small patches of the tile are summed in registers. */
+#define TP_FAMILY "matmul"
+#include "block.h"
+#include "element.h"
+#include "args_matmul.h"
+
+namespace tp_matmul {
+
+enum { TILE = TP_MATMUL_TILE };
+
+/* ROWS x COLUMNS: a patch, which one thread sums. DEPTH: the slab's share of k. PITCH: from one k to the next
+ * in shared memory; the GPU's is no multiple of its 32 banks. */
+#ifdef __CUDACC__
+enum { ROWS = 4, COLUMNS = 4, DEPTH = 16, PITCH = TILE + 4 };
+#else
+enum { ROWS = 4, COLUMNS = 8, DEPTH = 64, PITCH = TILE };
+#endif
+enum { ACROSS = TILE / COLUMNS, PATCHES = ACROSS * (TILE / ROWS), PATCH = ROWS * COLUMNS };
+
+/* Copies TILE lines of an operand and DEPTH of its k to slab[k][line]; zeros stand for what lies outside.
+ * A line is a row of a or a column of b. Neighbouring threads, and steps of the host's loop, go where
+ * elements are adjacent. */
+template <typename T>
+TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines, long long depth,
+                         float *slab) {
+  bool whole = lines >= TILE && depth >= DEPTH;
+  bool along_k = k_stride == 1;
+  TP_FOR(i, TILE * DEPTH) {
+    int line = along_k ? i / DEPTH : i % TILE, k = along_k ? i % DEPTH : i / TILE;
+    bool inside = whole || (line < lines && k < depth);
+    slab[k * PITCH + line] = inside ? tp_wide(x[line * line_stride + k * k_stride]) : 0.0f;
+  }
+}
+
+/* sums += the patch's share of a slab. a and b point at the patch's first row and column. */
+TP_DEVICE void add_slab(const float *a, const float *b, float *sums) {
+  float patch[PATCH];
+  for (int i = 0; i < PATCH; ++i) patch[i] = sums[i];
+  for (int k = 0; k < DEPTH; ++k) {
+    for (int i = 0; i < ROWS; ++i)
+      for (int j = 0; j < COLUMNS; ++j) patch[i * COLUMNS + j] += a[k * PITCH + i] * b[k * PITCH + j];
+  }
+  for (int i = 0; i < PATCH; ++i) sums[i] = patch[i];
+}
+
+template <typename T>
+TP_DEVICE void store_patch(const tp_matmul_args_t &p, T *out, const float *sums, long long row, long long column) {
+  for (int i = 0; i < ROWS && row + i < p.m; ++i)
+    for (int j = 0; j < COLUMNS && column + j < p.n; ++j) {
+      float bias = p.bias ? tp_wide(tp_at<T>(p.bias)[column + j]) : 0.0f;
+      out[(row + i) * p.out_row + column + j] = tp_cast<T>(sums[i * COLUMNS + j] + bias);
+    }
+}
+
+/* One tile. On the GPU a thread holds the sums of one patch in registers, and a block of fewer threads
+ * than patches makes several passes; on the host shared memory holds all sums and one pass does. */
+template <typename T>
+TP_DEVICE void multiply_tile(const tp_matmul_args_t &p, const T *a, const T *b, T *out, long long row,
+                             long long column) {
+  TP_SHARED(float, slab_a, DEPTH * PITCH);
+  TP_SHARED(float, slab_b, DEPTH * PITCH);
+#ifdef __CUDACC__
+  int pass = tp_threads();
+  float sums[PATCH];
+#define TP_SUMS(patch) sums
+#else
+  int pass = PATCHES;
+  TP_SHARED(float, sums, PATCHES * PATCH);
+#define TP_SUMS(patch) (sums + (patch) * PATCH)
+#endif
+  for (int first = 0; first < PATCHES; first += pass) {
+    int count = tp_tile_count(first, PATCHES, pass);
+    TP_FOR(i, count) {
+      for (int j = 0; j < PATCH; ++j) TP_SUMS(first + i)[j] = 0;
+    }
+    for (long long k = 0; k < p.k; k += DEPTH) {
+      load_slab(a + row * p.a_row + k * p.a_col, p.a_row, p.a_col, p.m - row, p.k - k, slab_a);
+      load_slab(b + column * p.b_col + k * p.b_row, p.b_col, p.b_row, p.n - column, p.k - k, slab_b);
+      tp_block_sync();
+      TP_FOR(i, count) {
+        int patch_row = (first + i) / ACROSS * ROWS, patch_column = (first + i) % ACROSS * COLUMNS;
+        if (row + patch_row < p.m && column + patch_column < p.n)
+          add_slab(slab_a + patch_row, slab_b + patch_column, TP_SUMS(first + i));
+      }
+      tp_block_sync();
+    }
+    TP_FOR(i, count) {
+      int patch_row = (first + i) / ACROSS * ROWS, patch_column = (first + i) % ACROSS * COLUMNS;
+      store_patch(p, out, TP_SUMS(first + i), row + patch_row, column + patch_column);
+    }
+  }
+#undef TP_SUMS
+}
+
+template <typename T>
+TP_DEVICE void multiply(const tp_matmul_args_t &p) {
+  for (long long batch = blockIdx.z; batch < p.batch; batch += gridDim.z) {
+    const T *a = tp_at<T>(p.a) + batch * p.a_batch, *b = tp_at<T>(p.b) + batch * p.b_batch;
+    T *out = tp_at<T>(p.out) + batch * p.out_batch;
+    for (long long row = static_cast<long long>(blockIdx.y) * TILE; row < p.m;
+         row += static_cast<long long>(gridDim.y) * TILE)
+      TP_FOR_TILES(column, p.n, TILE) multiply_tile(p, a, b, out, row, column);
+  }
+}
+
+}  // namespace tp_matmul
+
+TP_KERNEL_COOPERATIVE(tp_k_matmul_f16, tp_matmul_args_t) { tp_matmul::multiply<__half>(p); }
+TP_KERNEL_COOPERATIVE(tp_k_matmul_bf16, tp_matmul_args_t) { tp_matmul::multiply<__nv_bfloat16>(p); }
+TP_KERNEL_COOPERATIVE(tp_k_matmul_f32, tp_matmul_args_t) { tp_matmul::multiply<float>(p); }
+
+#undef TP_FAMILY

@@ -1,0 +1,107 @@
+/* Softmax and layer normalisation: checks and launches (docs/design/reductions.md). */
+#include "../../kernels/args_normalize.h"
+#include "../internal.h"
+
+#define FLOAT_KERNELS(name)                                                    \
+  {                                                                            \
+    [TP_DTYPE_float16] = TP_KERNEL_INIT("normalize", "tp_k_" name "_f16"),     \
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("normalize", "tp_k_" name "_bf16"),   \
+    [TP_DTYPE_float32] = TP_KERNEL_INIT("normalize", "tp_k_" name "_f32"),     \
+  }
+
+static tp__kernel_t softmax_rows[TP_DTYPE_COUNT] = FLOAT_KERNELS("softmax_rows");
+static tp__kernel_t softmax_columns[TP_DTYPE_COUNT] = FLOAT_KERNELS("softmax_columns");
+static tp__kernel_t layer_norms[TP_DTYPE_COUNT] = FLOAT_KERNELS("layer_norm");
+
+/* Threads for a row: each should have a few elements. */
+static uint32_t threads_for(int64_t size) {
+  uint32_t threads = 32;
+  while (threads < TP_BLOCK_THREADS && 4 * threads < size) threads *= 2;
+  return threads;
+}
+
+static tp_status_t check_floating(const tp_tensor_t *a, const char *operation) {
+  if (tp__dtype_is_floating(a->dtype)) return TP_OK;
+  return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one", tp__dtype_name(a->dtype));
+}
+
+static tp_status_t run_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tensor_t *target,
+                               const char *operation) {
+  tp_softmax_args_t args = {.input = a->data, .out = target->data, .outer = 1, .size = 1, .inner = 1, .log = log};
+  for (int32_t d = 0; d < a->ndim; ++d) *(d < dim ? &args.outer : d == dim ? &args.size : &args.inner) *= a->shape[d];
+  tp_stream_t *stream = tp__stream_current(a->device);
+  if (args.inner == 1)
+    return tp__launch(&softmax_rows[a->dtype], a->device, stream, tp__launch_grid(a->device, args.outer, 1), 1, 1,
+                      threads_for(args.size), &args, operation);
+  int64_t numel = args.outer * args.inner;
+  return tp__launch(&softmax_columns[a->dtype], a->device, stream, tp__launch_grid(a->device, numel, TP_SOFTMAX_TILE),
+                    1, 1, TP_BLOCK_THREADS, &args, operation);
+}
+
+tp_tensor_t *tp_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tensor_t *out) {
+  const char *operation = log ? "log_softmax" : "softmax";
+  dim = tp__check_dim(dim, a->ndim, operation);
+  if (dim < 0 || check_floating(a, operation)) return NULL;
+  out = tp__check_out(out, a->dtype, a->device, a->ndim, a->shape, operation);
+  if (!out || out->numel == 0) return out;
+  /* The kernels read an element for the last time before they write it, so out may be the operand. */
+  tp_tensor_t *operand = tp_tensor_contiguous(a);
+  bool direct = out->contiguous && out->dtype == a->dtype && !tp__tensor_overlaps(out, a);
+  tp_tensor_t *target = operand ? tp__target_take(out, a->dtype, direct, operation) : NULL;
+  tp_status_t status = target ? run_softmax(operand, dim, log, target, operation) : TP_OK;
+  tp_tensor_release(operand);
+  return tp__target_finish(out, target, status);
+}
+
+/* weight or bias: NULL, or of the operand's dtype and device and of the normalised shape. */
+static tp_status_t check_scale(const tp_tensor_t *scale, const tp_tensor_t *a, int32_t ndim, const char *operation) {
+  if (!scale) return TP_OK;
+  if (scale->device != a->device)
+    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device, (int)scale->device);
+  if (scale->dtype != a->dtype)
+    return tp__error_set(TP_DTYPE, operation, "got dtypes %s and %s, expected one", tp__dtype_name(a->dtype),
+                         tp__dtype_name(scale->dtype));
+  bool fits = scale->ndim == ndim;
+  for (int32_t d = 0; fits && d < ndim; ++d) fits = scale->shape[d] == a->shape[a->ndim - ndim + d];
+  if (fits) return TP_OK;
+  return tp__error_set(TP_SHAPE, operation, "got a weight or bias of another shape than the normalised dimensions");
+}
+
+static tp_status_t run_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t *weight,
+                                  const tp_tensor_t *bias, double eps, tp_tensor_t *target, const char *operation) {
+  tp_layer_norm_args_t args = {.input = a->data,
+                               .weight = weight ? weight->data : NULL,
+                               .bias = bias ? bias->data : NULL,
+                               .out = target->data,
+                               .size = 1,
+                               .eps = (float)eps};
+  for (int32_t d = a->ndim - ndim; d < a->ndim; ++d) args.size *= a->shape[d];
+  args.rows = a->numel / args.size;
+  return tp__launch(&layer_norms[a->dtype], a->device, tp__stream_current(a->device),
+                    tp__launch_grid(a->device, args.rows, 1), 1, 1, threads_for(args.size), &args, operation);
+}
+
+tp_tensor_t *tp_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t *weight, const tp_tensor_t *bias,
+                           double eps, tp_tensor_t *out) {
+  const char *operation = "layer_norm";
+  if (check_floating(a, operation)) return NULL;
+  if (ndim < 1 || ndim > a->ndim) {
+    tp__error_set(TP_SHAPE, operation, "got %d dimensions to normalise, expected 1 to %d", (int)ndim, (int)a->ndim);
+    return NULL;
+  }
+  if (check_scale(weight, a, ndim, operation) || check_scale(bias, a, ndim, operation)) return NULL;
+  out = tp__check_out(out, a->dtype, a->device, a->ndim, a->shape, operation);
+  if (!out || out->numel == 0) return out;
+  tp_tensor_t *operand = tp_tensor_contiguous(a);
+  tp_tensor_t *scale = weight ? tp_tensor_contiguous(weight) : NULL;
+  tp_tensor_t *shift = bias ? tp_tensor_contiguous(bias) : NULL;
+  bool made = operand && (scale || !weight) && (shift || !bias);
+  bool direct = out->contiguous && out->dtype == a->dtype && !tp__tensor_overlaps(out, a) &&
+                (!weight || out->storage != weight->storage) && (!bias || out->storage != bias->storage);
+  tp_tensor_t *target = made ? tp__target_take(out, a->dtype, direct, operation) : NULL;
+  tp_status_t status = target ? run_layer_norm(operand, ndim, scale, shift, eps, target, operation) : TP_OK;
+  tp_tensor_release(operand);
+  tp_tensor_release(scale);
+  tp_tensor_release(shift);
+  return tp__target_finish(out, target, status);
+}

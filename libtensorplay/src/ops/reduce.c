@@ -1,0 +1,211 @@
+/* Reductions: dtypes and shapes of the result, and the plan of the launches (docs/design/reductions.md). */
+#include <math.h>
+
+#include "../../kernels/args_reduce.h"
+#include "../internal.h"
+
+enum { RULE_SUM, RULE_SAME, RULE_FLOAT, RULE_BOOL };
+
+static const struct {
+  const char *name;
+  int32_t rule;
+} ops[] = {
+#define TP_REDUCE(name, code, rule) [code] = {#name, RULE_##rule},
+#include "../../kernels/ops.def"
+};
+enum { OP_COUNT = sizeof ops / sizeof *ops };
+
+/* The element types of the input: the dtypes, and totals of floating input. */
+enum { SOURCE_DOUBLE = TP_DTYPE_COUNT, SOURCE_COUNT };
+
+static tp__kernel_t rows[SOURCE_COUNT] = {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
+  [code] = TP_KERNEL_INIT("reduce", "tp_k_rows_" #suffix),
+#include "../../kernels/dtypes.def"
+#undef TP_DTYPE
+    [SOURCE_DOUBLE] = TP_KERNEL_INIT("reduce", "tp_k_rows_f64"),
+};
+
+static tp__kernel_t columns[SOURCE_COUNT] = {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
+  [code] = TP_KERNEL_INIT("reduce", "tp_k_columns_" #suffix),
+#include "../../kernels/dtypes.def"
+#undef TP_DTYPE
+    [SOURCE_DOUBLE] = TP_KERNEL_INIT("reduce", "tp_k_columns_f64"),
+};
+
+/* Blocks that keep a large GPU busy. A constant, so that the order of a sum is the same everywhere. */
+#define SPLIT_BLOCKS 1024
+/* Reduced elements that are worth a block of their own, in each form. */
+#define ROWS_SPLIT 8192
+#define COLUMNS_SPLIT 64
+/* Splits begin at multiples: in rows these keep reads of 16 bytes aligned for every dtype. */
+#define SPLIT_MULTIPLE 64
+/* With fewer reduced elements one thread folds them, with fewer neighbouring results columns do not pay. */
+#define COLUMNS_MOST_REDUCED 32
+#define COLUMNS_LEAST_ADJACENT 32
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static bool uses_columns(const tp_reduce_args_t *args) {
+  const tp_layout_t *kept = &args->kept, *reduced = &args->reduced;
+  if (reduced->numel <= COLUMNS_MOST_REDUCED) return true;
+  bool adjacent_reduced = reduced->ndim == 1 && reduced->strides[0][0] == 1;
+  bool adjacent_kept = kept->ndim > 0 && kept->strides[1][0] == 1;
+  return !adjacent_reduced && adjacent_kept && kept->sizes[0] >= COLUMNS_LEAST_ADJACENT;
+}
+
+/* Chooses args->split and args->splits. */
+static void split(tp_reduce_args_t *args) {
+  bool by_columns = uses_columns(args);
+  int64_t blocks = by_columns ? divide_up(args->kept.numel, TP_REDUCE_TILE) : args->kept.numel;
+  int64_t useful = args->reduced.numel / (by_columns ? COLUMNS_SPLIT : ROWS_SPLIT);
+  int64_t splits = blocks < SPLIT_BLOCKS ? SPLIT_BLOCKS / blocks : 1;
+  if (splits > useful) splits = useful > 1 ? useful : 1;
+  args->split = divide_up(divide_up(args->reduced.numel, splits), SPLIT_MULTIPLE) * SPLIT_MULTIPLE;
+  args->splits = divide_up(args->reduced.numel, args->split);
+}
+
+static tp_status_t launch(const tp_reduce_args_t *args, int32_t source, int32_t device, tp_stream_t *stream,
+                          const char *operation) {
+  if (uses_columns(args)) {
+    uint32_t threads = 32;
+    while (threads < TP_REDUCE_TILE && threads < args->kept.numel) threads *= 2;
+    return tp__launch(&columns[source], device, stream,
+                      tp__launch_grid(device, args->kept.numel, TP_REDUCE_TILE), (uint32_t)args->splits, 1,
+                      threads, args, operation);
+  }
+  uint32_t threads = 32;
+  while (threads < TP_BLOCK_THREADS && 8 * threads < args->split) threads *= 2;
+  return tp__launch(&rows[source], device, stream, tp__launch_grid(device, args->kept.numel * args->splits, 1), 1, 1,
+                    threads, args, operation);
+}
+
+/* The dimensions of `a` whose bit in dims equals `reduced`, as a tensor that only has a shape. */
+static void part_of(tp_tensor_t *part, const tp_tensor_t *a, uint32_t dims, bool reduced) {
+  part->ndim = 0;
+  for (int32_t d = 0; d < a->ndim; ++d) {
+    if (((dims >> d) & 1) != reduced) continue;
+    part->shape[part->ndim] = a->shape[d];
+    part->strides[part->ndim++] = a->strides[d];
+  }
+}
+
+static void row_major(tp_tensor_t *tensor) {
+  int64_t step = 1;
+  for (int32_t d = tensor->ndim - 1; d >= 0; --d) {
+    tensor->strides[d] = step;
+    step *= tensor->shape[d];
+  }
+}
+
+/* Totals of the splits, (splits, kept), then folded as a reduction over the first dimension. */
+static tp_status_t run_split(tp_reduce_args_t *args, int32_t source, tp_tensor_t *target, tp_stream_t *stream,
+                             const char *operation) {
+  tp__block_t *block = tp__alloc((size_t)(args->splits * args->kept.numel) * sizeof(double), stream);
+  if (!block) return tp_error_status();
+  void *totals = tp__alloc_address(block);
+  int32_t out_dtype = args->out_dtype;
+  args->out = totals;
+  args->out_dtype = TP_REDUCE_TOTALS;
+  tp_status_t status = launch(args, source, target->device, stream, operation);
+  if (!status) {
+    tp_tensor_t kept = {.ndim = 1, .shape = {args->kept.numel}, .strides = {1}};
+    tp_tensor_t splits = {.ndim = 1, .shape = {args->splits}, .strides = {args->kept.numel}};
+    args->input = totals;
+    args->out = target->data;
+    args->out_dtype = out_dtype;
+    tp__layout_make(&args->kept, 1, kept.shape, 2, (const tp_tensor_t *[]){&kept, &kept});
+    tp__layout_make(&args->reduced, 1, splits.shape, 1, (const tp_tensor_t *[]){&splits});
+    args->split = args->splits;
+    args->splits = 1;
+    bool floating = tp__dtype_is_floating(source) && ops[args->op].rule != RULE_BOOL;
+    status = launch(args, floating ? (int32_t)SOURCE_DOUBLE : TP_DTYPE_int64, target->device, stream, operation);
+  }
+  tp__alloc_free(block); /* in stream order: the launches above come first */
+  return status;
+}
+
+static tp_status_t run(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tensor_t *target, const char *operation) {
+  tp_tensor_t kept = {.ndim = 0}, reduced = {.ndim = 0};
+  part_of(&kept, a, dims, false);
+  part_of(&reduced, a, dims, true);
+  tp_tensor_t result = kept;
+  row_major(&result);
+  tp_reduce_args_t args = {.input = a->data, .out = target->data, .op = op, .out_dtype = target->dtype, .divisor = 1};
+  tp__layout_make(&args.kept, kept.ndim, kept.shape, 2, (const tp_tensor_t *[]){&result, &kept});
+  tp__layout_make(&args.reduced, reduced.ndim, reduced.shape, 1, (const tp_tensor_t *[]){&reduced});
+  if (args.reduced.numel == 0) {
+    double nothing = op == TP_REDUCE_mean ? (double)NAN : op == TP_REDUCE_all ? 1.0 : 0.0;
+    return tp_tensor_fill_float(target, nothing);
+  }
+  if (op == TP_REDUCE_mean) args.divisor = (double)args.reduced.numel;
+  split(&args);
+  tp_stream_t *stream = tp__stream_current(a->device);
+  if (args.splits == 1) return launch(&args, a->dtype, a->device, stream, operation);
+  return run_split(&args, a->dtype, target, stream, operation);
+}
+
+/* The dtype of the result, or -1 with the slot filled. */
+static int32_t result_dtype(int32_t op, int32_t operand, int32_t wanted) {
+  int32_t rule = ops[op].rule;
+  if (wanted != TP_DTYPE_NONE) {
+    if (wanted < 0 || wanted >= TP_DTYPE_COUNT || (rule != RULE_SUM && rule != RULE_FLOAT)) {
+      tp__error_set(TP_DTYPE, ops[op].name, "got dtype %s, which this reduction does not take", tp__dtype_name(wanted));
+      return -1;
+    }
+  }
+  int32_t result = operand;
+  if (rule == RULE_BOOL) result = TP_DTYPE_bool;
+  if (rule == RULE_SUM && !tp__dtype_is_floating(operand)) result = TP_DTYPE_int64;
+  if (wanted != TP_DTYPE_NONE) result = wanted;
+  if (rule == RULE_FLOAT && !tp__dtype_is_floating(result)) {
+    tp__error_set(TP_DTYPE, ops[op].name, "got dtype %s, expected a floating one", tp__dtype_name(result));
+    return -1;
+  }
+  return result;
+}
+
+/* The operand in a dtype of the result's kind, which a kernel can fold: `a` itself where it is one. */
+static tp_tensor_t *convert(int32_t op, const tp_tensor_t *a, int32_t result) {
+  bool as_is = ops[op].rule == RULE_BOOL || a->dtype == result ||
+               tp__dtype_is_floating(a->dtype) == tp__dtype_is_floating(result);
+  return as_is ? tp__tensor_retain(a) : tp_tensor_to(a, result, a->device);
+}
+
+tp_tensor_t *tp_reduce(int32_t op, const tp_tensor_t *a, uint32_t dims, int32_t keepdim, int32_t dtype,
+                       tp_tensor_t *out) {
+  if (op < 0 || op >= OP_COUNT) {
+    tp__error_set(TP_INVALID_ARGUMENT, "reduce", "got op %d, expected 0 to %d", (int)op, OP_COUNT - 1);
+    return NULL;
+  }
+  const char *operation = ops[op].name;
+  uint32_t every = a->ndim ? ((uint32_t)1 << a->ndim) - 1 : 1;
+  if (dims & ~every) {
+    tp__error_set(TP_INDEX, operation, "got a dimension beyond the %d of the operand", (int)a->ndim);
+    return NULL;
+  }
+  if (!dims) dims = every;
+  int32_t result = result_dtype(op, a->dtype, dtype);
+  if (result < 0) return NULL;
+  int64_t shape[TP_MAX_NDIM];
+  int32_t ndim = 0;
+  for (int32_t d = 0; d < a->ndim; ++d) {
+    bool reduced = (dims >> d) & 1;
+    if (reduced && a->shape[d] == 0 && ops[op].rule == RULE_SAME) {
+      tp__error_set(TP_SHAPE, operation, "got no elements in dimension %d, expected some", (int)d);
+      return NULL;
+    }
+    if (!reduced || keepdim) shape[ndim++] = reduced ? 1 : a->shape[d];
+  }
+  out = tp__check_out(out, result, a->device, ndim, shape, operation);
+  if (!out || out->numel == 0) return out;
+  /* A sum of bool asks whether any element is true. */
+  if (op == TP_REDUCE_sum && result == TP_DTYPE_bool) op = TP_REDUCE_any;
+  tp_tensor_t *operand = convert(op, a, result);
+  bool direct = out->contiguous && out->storage != a->storage && out->dtype == result;
+  tp_tensor_t *target = operand ? tp__target_take(out, result, direct, operation) : NULL;
+  tp_status_t status = target ? run(op, operand, dims, target, operation) : TP_OK;
+  tp_tensor_release(operand);
+  return tp__target_finish(out, target, status);
+}

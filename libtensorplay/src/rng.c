@@ -1,0 +1,152 @@
+/* Generators and fills with random numbers (docs/design/random.md). */
+#include <math.h>
+#include <pthread.h>
+
+#include "../kernels/args_random.h"
+#include "internal.h"
+
+#define DEFAULT_SEED 67280421310721u
+
+static struct {
+  pthread_mutex_t lock;
+  uint64_t seed;
+  uint64_t offset; /* a multiple of 4 */
+} generators[TP_MAX_DEVICES] = {
+    [0 ... TP_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER, .seed = DEFAULT_SEED},
+};
+
+/* Floating dtypes: bits of the significand, exponent of the smallest step, largest number. */
+static const struct {
+  int bits, least;
+  double most;
+} formats[TP_DTYPE_COUNT] = {
+    [TP_DTYPE_float16] = {11, -24, 65504.0},
+    [TP_DTYPE_bfloat16] = {8, -133, 0x1.fep127},
+    [TP_DTYPE_float32] = {24, -149, 0x1.fffffep127},
+};
+
+#define FLOAT_KERNELS(name)                                                 \
+  {                                                                         \
+    [TP_DTYPE_float16] = TP_KERNEL_INIT("random", "tp_k_" name "_f16"),     \
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("random", "tp_k_" name "_bf16"),   \
+    [TP_DTYPE_float32] = TP_KERNEL_INIT("random", "tp_k_" name "_f32"),     \
+  }
+
+static tp__kernel_t uniforms[TP_DTYPE_COUNT] = FLOAT_KERNELS("uniform");
+static tp__kernel_t normals[TP_DTYPE_COUNT] = FLOAT_KERNELS("normal");
+
+/* ---- state ---- */
+
+static tp_status_t set_state(int32_t device, uint64_t seed, uint64_t offset, const char *operation) {
+  device = tp__device_resolve(device, operation);
+  if (device < 0) return device;
+  pthread_mutex_lock(&generators[device].lock);
+  generators[device].seed = seed;
+  generators[device].offset = offset;
+  pthread_mutex_unlock(&generators[device].lock);
+  return TP_OK;
+}
+
+tp_status_t tp_generator_seed(int32_t device, uint64_t seed) { return set_state(device, seed, 0, "manual_seed"); }
+
+tp_status_t tp_generator_set_state(int32_t device, uint64_t seed, uint64_t offset) {
+  if (offset % 4)
+    return tp__error_set(TP_INVALID_ARGUMENT, "set_rng_state", "got offset %llu, expected a multiple of 4",
+                         (unsigned long long)offset);
+  return set_state(device, seed, offset, "set_rng_state");
+}
+
+tp_status_t tp_generator_get_state(int32_t device, uint64_t *out_seed, uint64_t *out_offset) {
+  device = tp__device_resolve(device, "get_rng_state");
+  if (device < 0) return device;
+  pthread_mutex_lock(&generators[device].lock);
+  *out_seed = generators[device].seed;
+  *out_offset = generators[device].offset;
+  pthread_mutex_unlock(&generators[device].lock);
+  return TP_OK;
+}
+
+/* Takes the state for numel elements and moves it on. */
+static void draw(int32_t device, int64_t numel, tp_random_args_t *args) {
+  pthread_mutex_lock(&generators[device].lock);
+  args->seed = generators[device].seed;
+  args->counter = generators[device].offset / 4;
+  generators[device].offset += ((uint64_t)numel + 3) / 4 * 4;
+  pthread_mutex_unlock(&generators[device].lock);
+}
+
+/* ---- limits ---- */
+
+/* Distance of x to the next number of a dtype away from zero. */
+static double step_at(double x, int32_t dtype) {
+  int exponent;
+  frexp(x, &exponent);
+  int step = exponent - formats[dtype].bits;
+  return ldexp(1, x == 0 || step < formats[dtype].least ? formats[dtype].least : step);
+}
+
+static double round_to(double x, int32_t dtype) {
+  if (!isfinite(x)) return x;
+  double step = step_at(x, dtype);
+  double rounded = nearbyint(x / step) * step;
+  return fabs(rounded) > formats[dtype].most ? copysign(INFINITY, x) : rounded;
+}
+
+/* The largest number of the dtype below x, which is one itself. Steps are half as long below a power of 2. */
+static double below(double x, int32_t dtype) {
+  double step = step_at(x, dtype);
+  double near = x - step / 2;
+  return round_to(near, dtype) == near ? near : x - step;
+}
+
+/* ---- fills ---- */
+
+static tp_status_t check(const tp_tensor_t *tensor, const char *operation) {
+  if (!tp__dtype_is_floating(tensor->dtype))
+    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one", tp__dtype_name(tensor->dtype));
+  if (tp__tensor_overlaps_itself(tensor))
+    return tp__error_set(TP_INVALID_ARGUMENT, operation, "got a tensor whose elements share memory, as expand makes them");
+  return TP_OK;
+}
+
+static tp_status_t fill(tp__kernel_t *kernels, tp_tensor_t *tensor, tp_random_args_t *args, const char *operation) {
+  if (tensor->numel == 0) return TP_OK;
+  args->out = tensor->data;
+  args->contiguous = tensor->contiguous;
+  args->layout.numel = tensor->numel;
+  if (!tensor->contiguous) {
+    /* Operand 0 gives the order of the elements, operand 1 their places. */
+    tp_tensor_t order = {.ndim = tensor->ndim};
+    int64_t step = 1;
+    for (int32_t d = tensor->ndim - 1; d >= 0; --d) {
+      order.shape[d] = tensor->shape[d];
+      order.strides[d] = step;
+      step *= tensor->shape[d];
+    }
+    tp__layout_make(&args->layout, tensor->ndim, tensor->shape, 2, (const tp_tensor_t *[]){&order, tensor});
+  }
+  draw(tensor->device, tensor->numel, args);
+  return tp__launch(&kernels[tensor->dtype], tensor->device, tp__stream_current(tensor->device),
+                    tp__launch_grid(tensor->device, (tensor->numel + 3) / 4, TP_RANDOM_TILE), 1, 1, TP_BLOCK_THREADS,
+                    args, operation);
+}
+
+tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high) {
+  TP_TRY(check(tensor, "uniform_"));
+  double least = round_to(low, tensor->dtype), most = round_to(high, tensor->dtype);
+  float span = (float)(most - least);
+  if (!isfinite(span) || span < 0)
+    return tp__error_set(TP_INVALID_ARGUMENT, "uniform_", "got limits %g and %g, expected finite ones in rising order",
+                         low, high);
+  double last = below(most, tensor->dtype);
+  tp_random_args_t args = {.low = (float)least, .span = span, .below = (float)(last < least ? least : last)};
+  return fill(uniforms, tensor, &args, "uniform_");
+}
+
+tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std) {
+  TP_TRY(check(tensor, "normal_"));
+  if (!isfinite(std) || std < 0)
+    return tp__error_set(TP_INVALID_ARGUMENT, "normal_", "got a standard deviation of %g, expected one of 0 or more", std);
+  tp_random_args_t args = {.mean = (float)mean, .std = (float)std};
+  return fill(normals, tensor, &args, "normal_");
+}
