@@ -60,9 +60,8 @@ def test_the_shipped_sentences_have_an_answer_to_each_question(weights_folder: P
     encoder = SentenceEncoder(weights_folder)
     scores = embed(encoder, list(answers), 8) @ embed(encoder, sentences, 8).T
     found = [sentences[best] for best in scores.argmax(axis=1)]
-    assert [sentence.startswith(start) for sentence, start in zip(found, answers.values(), strict=True)] == [
-        True
-    ] * 5, found
+    for sentence, start in zip(found, answers.values(), strict=True):
+        assert sentence.startswith(start)
 
 
 def test_no_texts_give_no_vectors(weights_folder: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._tensor import Tensor
 from ..errors import DTypeError, StateError
 
@@ -38,5 +36,5 @@ class Parameter(Tensor):
             raise StateError("Parameter: got requires_grad=True, expected False: TensorPlay has no autograd")
         return data.detach()._as(cls)
 
-    def __repr__(self, *args: Any, **kwargs: Any) -> str:
+    def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
