@@ -85,6 +85,15 @@ void tp_emulated_set_seed(uint64_t value) {
   emu_unlock();
 }
 
+uint64_t tp_emulated_seed(void) {
+  emu_stream_t *const *streams;
+  emu_lock();
+  emu_streams(&streams);
+  uint64_t value = emu_seed();
+  emu_unlock();
+  return value;
+}
+
 int32_t tp_emulated_error_code(const char *name) { return name ? emu_error_code(name) : -1; }
 
 int32_t tp_emulated_fail(const char *function, int64_t nth, int32_t error) {
@@ -134,6 +143,13 @@ int32_t tp_emulated_set_copy_delay(int32_t steps) {
   return 0;
 }
 
+int32_t tp_emulated_copy_delay(void) {
+  emu_lock();
+  int steps = emu_copy_patience();
+  emu_unlock();
+  return steps;
+}
+
 int64_t tp_emulated_stream_queued(int32_t device, uintptr_t handle) {
   emu_lock();
   const emu_stream_t *stream = find_stream(device, handle);
@@ -165,6 +181,13 @@ void tp_emulated_set_fibres(int32_t on) {
   emu_lock();
   emu_fibres_set(on != 0);
   emu_unlock();
+}
+
+int32_t tp_emulated_fibres(void) {
+  emu_lock();
+  bool on = emu_fibres();
+  emu_unlock();
+  return on;
 }
 
 int32_t tp_emulated_is_own_address(uintptr_t address) {

@@ -90,6 +90,7 @@ uint64_t emu_random(void);
 /* A number in 0 .. n-1. */
 uint64_t emu_random_below(uint64_t n);
 void emu_random_seed(uint64_t seed);
+uint64_t emu_seed(void);
 /* How many times the scheduler passes over a copy before it runs it. */
 void emu_copy_patience_set(int steps);
 int emu_copy_patience(void);

@@ -9,13 +9,15 @@
 
 static uint64_t next_order = 1;
 static uint64_t host_ns; /* virtual time that the host has reached */
+static uint64_t seed;
 static uint64_t random_state;
 static bool queued_since_query;
 static int copy_patience;
 
 /* ---- seeded choice (splitmix64) ---- */
 
-void emu_random_seed(uint64_t seed) { random_state = seed; }
+void emu_random_seed(uint64_t value) { random_state = seed = value; }
+uint64_t emu_seed(void) { return seed; }
 
 uint64_t emu_random(void) {
   uint64_t z = random_state += 0x9E3779B97F4A7C15u;

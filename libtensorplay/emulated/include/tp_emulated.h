@@ -29,6 +29,8 @@ TP_API int64_t tp_emulated_used(int32_t device);
 
 /* Starts the sequence that decides which ready stream goes next. */
 TP_API void tp_emulated_set_seed(uint64_t seed);
+/* The seed that was set last. */
+TP_API uint64_t tp_emulated_seed(void);
 
 /* The number of a CUDA error, -1 when the emulation lacks it. */
 TP_API int32_t tp_emulated_error_code(const char *name);
@@ -52,6 +54,7 @@ TP_API int32_t tp_emulated_release(int32_t device, uintptr_t handle);
 /* How many times the scheduler passes over each copy that is queued from now on before it runs it. Calls
  * that wait for a copy run it at once. */
 TP_API int32_t tp_emulated_set_copy_delay(int32_t steps);
+TP_API int32_t tp_emulated_copy_delay(void);
 
 /* Pieces of work that are queued: of one stream, or of a device's streams together (-1: all devices). */
 TP_API int64_t tp_emulated_stream_queued(int32_t device, uintptr_t handle);
@@ -62,6 +65,7 @@ TP_API int32_t tp_emulated_step(int32_t n);
 
 /* Threads of a block: 1 when off, up to 32 when on. */
 TP_API void tp_emulated_set_fibres(int32_t on);
+TP_API int32_t tp_emulated_fibres(void);
 
 /* 1 when a live allocation of an emulated device, or of its pinned memory, holds the address; else 0. */
 TP_API int32_t tp_emulated_is_own_address(uintptr_t address);
