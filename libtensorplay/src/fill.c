@@ -43,7 +43,8 @@ static tp_status_t fill_run(tp_tensor_t *target, tp_scalar_t value) {
                          .numel = target->numel,
                          .scalar = value};
   int64_t tile = (int64_t)(TP_FLAT_TILE_NBYTES / size);
-  return tp__launch_tiles(&fill_kernels[target->dtype], target->device, target->numel, tile, &args, operation);
+  return tp__launch_tiles(&fill_kernels[target->dtype], target->device, target->numel, tile, &args,
+                          operation);
 }
 
 static tp_status_t fill(tp_tensor_t *tensor, tp_scalar_t value) {

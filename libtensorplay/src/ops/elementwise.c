@@ -1,0 +1,208 @@
+/* Elementwise operations: which kernel, over which elements (docs/design/kernels.md). */
+#include "../../kernels/args_elementwise.h"
+#include "../internal.h"
+
+typedef enum rule { SAME, NUMERIC, FLOAT, BOOL } rule_t;
+
+typedef struct op {
+  const char *name;
+  rule_t rule;
+  tp__kernel_t flat[TP_DTYPE_COUNT]; /* by the dtype that is computed in; no name: none */
+} op_t;
+
+#define FLAT_KERNEL(op, suffix, dtype, element, result) \
+  [TP_DTYPE_##dtype] = TP_KERNEL_INIT("elementwise", "tp_k_" #op "_" #suffix),
+
+static op_t unary_ops[] = {
+#define TP_UNARY(name_, code, rule_) \
+  [code] = {.name = #name_, .rule = rule_, .flat = {TP_FLAT_##rule_(FLAT_KERNEL, name_)}},
+#include "../../kernels/ops.def"
+};
+
+static op_t binary_ops[] = {
+#define TP_BINARY(name_, code, rule_) \
+  [code] = {.name = #name_, .rule = rule_, .flat = {TP_FLAT_##rule_(FLAT_KERNEL, name_)}},
+#include "../../kernels/ops.def"
+};
+
+/* By the kind of dtype that is computed in. */
+static tp__kernel_t strided_unary[] = {TP_KERNEL_INIT("elementwise", "tp_k_unary_i64"),
+                                       TP_KERNEL_INIT("elementwise", "tp_k_unary_f32")};
+static tp__kernel_t strided_binary[] = {TP_KERNEL_INIT("elementwise", "tp_k_binary_i64"),
+                                        TP_KERNEL_INIT("elementwise", "tp_k_binary_f32")};
+
+/* One operation, ready to run: operands[i] is NULL where the scalar stands. */
+typedef struct call {
+  op_t *op;
+  tp__kernel_t *strided;
+  int32_t code;
+  int32_t n;
+  const tp_tensor_t *operands[2];
+  tp_scalar_t scalar;
+  int32_t compute; /* the dtype that operands are taken to */
+  int32_t result;
+} call_t;
+
+static op_t *find_op(op_t *ops, size_t n, int32_t code, const char *family) {
+  if (code >= 0 && (size_t)code < n) return &ops[code];
+  tp__error_set(TP_INVALID_ARGUMENT, family, "got op code %d, expected 0 to %zu", (int)code, n - 1);
+  return NULL;
+}
+
+static tp_status_t apply_rule(call_t *call, int32_t dtype) {
+  if (call->op->rule == NUMERIC && dtype == TP_DTYPE_bool)
+    return tp__error_set(TP_DTYPE, call->op->name, "got dtype bool, expected a dtype of numbers");
+  if (call->op->rule == FLOAT && !tp__dtype_is_floating(dtype)) dtype = TP_DTYPE_float32;
+  call->compute = dtype;
+  call->result = call->op->rule == BOOL ? TP_DTYPE_bool : dtype;
+  return TP_OK;
+}
+
+/* ---- choosing the kernel ---- */
+
+static bool has_flat_kernel(const call_t *call, const tp_tensor_t *target) {
+  if (!call->op->flat[call->compute].name || target->dtype != call->result) return false;
+  for (int32_t i = 0; i < call->n; ++i) {
+    if (call->operands[i] && call->operands[i]->dtype != call->compute) return false;
+  }
+  return true;
+}
+
+/* The common cases, without a layout: contiguous operands of the result's size, or of one element. */
+static bool steps_of_contiguous(const call_t *call, const tp_tensor_t *target, int32_t *steps) {
+  if (!target->contiguous) return false;
+  for (int32_t i = 0; i < call->n; ++i) {
+    const tp_tensor_t *operand = call->operands[i];
+    steps[i] = operand && operand->numel == target->numel;
+    if (operand && operand->numel != 1 && !(steps[i] && operand->contiguous)) return false;
+  }
+  return true;
+}
+
+/* Flat kernels need a run among the operands: expanded ones, without any, are the strided kernel's. */
+static bool steps_of_layout(const call_t *call, const tp_layout_t *layout, int32_t *steps) {
+  bool has_run = false;
+  for (int32_t i = 0; i < call->n; ++i) {
+    steps[i] = tp__layout_step(layout, 1 + i);
+    if (steps[i] < 0) return false;
+    has_run = has_run || steps[i] == 1;
+  }
+  return has_run && tp__layout_step(layout, 0) == 1;
+}
+
+static tp_status_t launch_flat(const call_t *call, tp_tensor_t *target, const int32_t *steps) {
+  tp_flat_args_t args = {.out = target->data, .numel = target->numel, .scalar = call->scalar};
+  uintptr_t addresses = (uintptr_t)target->data;
+  for (int32_t i = 0; i < call->n; ++i) {
+    args.operands[i] = call->operands[i] ? call->operands[i]->data : NULL;
+    args.steps[i] = steps[i];
+    if (steps[i]) addresses |= (uintptr_t)args.operands[i];
+  }
+  args.aligned = addresses % 16 == 0;
+  int64_t tile = (int64_t)(TP_FLAT_TILE_NBYTES / tp__dtype_size(call->compute));
+  return tp__launch_tiles(&call->op->flat[call->compute], target->device, target->numel, tile, &args,
+                          call->op->name);
+}
+
+static tp_status_t launch_strided(const call_t *call, tp_tensor_t *target, tp_strided_args_t *args) {
+  bool floating = tp__dtype_is_floating(call->compute);
+  args->out = target->data;
+  args->out_dtype = target->dtype;
+  args->op = call->code;
+  args->round = call->compute;
+  args->round_scalar = call->op->rule == BOOL || !floating;
+  args->scalar = call->scalar;
+  for (int32_t i = 0; i < call->n; ++i) {
+    const tp_tensor_t *operand = call->operands[i];
+    args->operands[i] = operand ? operand->data : NULL;
+    args->dtypes[i] = operand ? operand->dtype : call->compute;
+  }
+  return tp__launch_tiles(&call->strided[floating], target->device, target->numel, TP_STRIDED_TILE, args,
+                          call->op->name);
+}
+
+static tp_status_t launch(const call_t *call, tp_tensor_t *target) {
+  int32_t steps[2];
+  bool may_be_flat = has_flat_kernel(call, target);
+  if (may_be_flat && steps_of_contiguous(call, target, steps)) return launch_flat(call, target, steps);
+  tp_strided_args_t args;
+  const tp_tensor_t *tensors[] = {target, call->operands[0], call->operands[1]};
+  tp__layout_make(&args.layout, target->ndim, target->shape, 1 + call->n, tensors);
+  if (may_be_flat && steps_of_layout(call, &args.layout, steps)) return launch_flat(call, target, steps);
+  return launch_strided(call, target, &args);
+}
+
+/* ---- the operations ---- */
+
+static tp_tensor_t *run(const call_t *call, int32_t device, int32_t ndim, const int64_t *shape,
+                        tp_tensor_t *out) {
+  const char *operation = call->op->name;
+  tp_tensor_t *result = tp__check_out(out, call->result, device, ndim, shape, operation);
+  if (!result || result->numel == 0) return result;
+  bool direct = true;
+  for (int32_t i = 0; out && i < call->n; ++i)
+    direct = direct && !(call->operands[i] && tp__tensor_overlaps(out, call->operands[i]));
+  tp_tensor_t *target = tp__target_take(result, result->dtype, direct, operation);
+  return tp__target_finish(result, target, target ? launch(call, target) : tp_error_status());
+}
+
+tp_tensor_t *tp_unary(int32_t op, const tp_tensor_t *a, tp_tensor_t *out) {
+  call_t call = {.op = find_op(unary_ops, sizeof unary_ops / sizeof *unary_ops, op, "unary"),
+                 .strided = strided_unary,
+                 .code = op,
+                 .n = 1,
+                 .operands = {a}};
+  if (!call.op || apply_rule(&call, a->dtype)) return NULL;
+  return run(&call, a->device, a->ndim, a->shape, out);
+}
+
+static bool same_shape(const tp_tensor_t *a, const tp_tensor_t *b) {
+  if (a->ndim != b->ndim) return false;
+  for (int32_t d = 0; d < a->ndim; ++d) {
+    if (a->shape[d] != b->shape[d]) return false;
+  }
+  return true;
+}
+
+tp_tensor_t *tp_binary(int32_t op, const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *out) {
+  call_t call = {.op = find_op(binary_ops, sizeof binary_ops / sizeof *binary_ops, op, "binary"),
+                 .strided = strided_binary,
+                 .code = op,
+                 .n = 2,
+                 .operands = {a, b}};
+  if (!call.op) return NULL;
+  if (a->device != b->device) {
+    tp__error_set(TP_DEVICE, call.op->name, "got operands on the devices %d and %d", (int)a->device,
+                  (int)b->device);
+    return NULL;
+  }
+  if (apply_rule(&call, tp__promote(a->dtype, a->ndim == 0, b->dtype, b->ndim == 0))) return NULL;
+  if (same_shape(a, b)) return run(&call, a->device, a->ndim, a->shape, out);
+  int32_t ndim;
+  int64_t shape[TP_MAX_NDIM];
+  if (tp__check_broadcast(a->ndim, a->shape, b->ndim, b->shape, &ndim, shape, call.op->name)) return NULL;
+  return run(&call, a->device, ndim, shape, out);
+}
+
+static tp_tensor_t *with_scalar(int32_t op, const tp_tensor_t *a, tp_scalar_t scalar, int32_t scalar_dtype,
+                                int32_t reversed, tp_tensor_t *out) {
+  call_t call = {.op = find_op(binary_ops, sizeof binary_ops / sizeof *binary_ops, op, "binary"),
+                 .strided = strided_binary,
+                 .code = op,
+                 .n = 2,
+                 .scalar = scalar};
+  call.operands[reversed ? 1 : 0] = a;
+  if (!call.op || apply_rule(&call, tp__promote(a->dtype, false, scalar_dtype, true))) return NULL;
+  return run(&call, a->device, a->ndim, a->shape, out);
+}
+
+tp_tensor_t *tp_binary_float(int32_t op, const tp_tensor_t *a, double b, int32_t reversed, tp_tensor_t *out) {
+  tp_scalar_t scalar = {.as_float = (float)b};
+  return with_scalar(op, a, scalar, TP_DTYPE_float32, reversed, out);
+}
+
+tp_tensor_t *tp_binary_int(int32_t op, const tp_tensor_t *a, int64_t b, int32_t is_bool, int32_t reversed,
+                           tp_tensor_t *out) {
+  tp_scalar_t scalar = {.as_float = (float)b, .as_int = b};
+  return with_scalar(op, a, scalar, is_bool ? TP_DTYPE_bool : TP_DTYPE_int64, reversed, out);
+}
