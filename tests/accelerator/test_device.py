@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 import tensorplay
@@ -77,7 +78,7 @@ def test_an_accelerator_that_does_not_work_is_named_unless_asked_to_check(record
 
 @pytest.mark.parametrize(
     ("device", "index"),
-    [(None, None), (1, 1), (-1, -1), ("cuda", None), ("cuda:1", 1), (tensorplay.device("cuda:0"), 0)],
+    [(None, None), (1, 1), (np.int64(1), 1), (-1, -1), ("cuda", None), ("cuda:1", 1), (tensorplay.device("cuda:0"), 0)],
 )
 def test_device_arguments(recorder: Recorder, device: object, index: int | None) -> None:
     accelerator.synchronize(device)  # type: ignore[arg-type]

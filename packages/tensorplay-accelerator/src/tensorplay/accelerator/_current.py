@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from tensorplay._backend import Backend
 from tensorplay._device import Device, DeviceLike
 from tensorplay._plugins import accelerator_type, find
@@ -40,10 +42,12 @@ def index_or_none(operation: str, device: DeviceLike | None) -> int | None:
     InvalidArgumentError
         A ValueError, for a bad spelling or a device of another type.
     """
-    if device is None or (isinstance(device, int) and not isinstance(device, bool)):
-        return device
+    if device is None:
+        return None
     if not isinstance(device, (str, Device)):
-        raise DTypeError(f"{operation}: got {device!r}, expected a device, a text such as 'cuda:0', an int or None")
+        if isinstance(device, bool) or not hasattr(device, "__index__"):
+            raise DTypeError(f"{operation}: got {device!r}, expected a device, a text such as 'cuda:0', an int or None")
+        return index(device)
     parsed = Device(device)
     kind = needed(operation).type
     if parsed.type != kind:
