@@ -104,8 +104,12 @@ class CudaBackend(Operations):
     # -- creation ------------------------------------------------------------------------------------
 
     def empty(self, shape: Sequence[int], dtype: DType, device: Device) -> Tensor:
-        arguments = (shape, dtype, device)
-        return self.made("empty", arguments, native.tp_tensor_empty, dtype.code, _index(device), len(shape), shape)
+        # Written out, as `binary` is, where the others share `made`.
+        try:
+            impl = native.tp_tensor_empty(dtype.code, _index(device), len(shape), shape)
+        except (OverflowError, TypeError) as error:
+            inconvertible("empty", (shape, dtype, device), error)
+        return self.wrap(impl) if impl else refused("empty", (shape, dtype, device))
 
     def full(self, shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Tensor:
         made = self.empty(shape, dtype, device)
