@@ -1,0 +1,67 @@
+"""What all tests share: devices, and nothing that stays behind."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+# Shared machines stall now and then; a deadline would make tests fail by chance.
+settings.register_profile("tensorplay", deadline=None, max_examples=60, print_blob=True)
+settings.load_profile("tensorplay")
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> str:
+    """Every kind of device: a test that takes it runs once on each."""
+    name: str = request.param
+    if name == "cuda":
+        skip_without_devices(1)
+    return name
+
+
+def skip_without_devices(count: int) -> None:
+    """Skips a test that needs so many CUDA devices, real or emulated."""
+    from tensorplay import cuda
+
+    if cuda.device_count() < count:
+        pytest.skip(f"{count} CUDA devices are needed, {cuda.device_count()} visible")
+
+
+@pytest.fixture
+def two_devices() -> tuple[str, str]:
+    """Two CUDA devices."""
+    skip_without_devices(2)
+    return "cuda:0", "cuda:1"
+
+
+def live_memory() -> dict[int, int]:
+    """Bytes that live tensors hold, by CUDA device; empty where tensorplay.cuda was not imported."""
+    cuda: Any = sys.modules.get("tensorplay.cuda")
+    if cuda is None:
+        return {}
+    return {index: cuda.memory_allocated(index) for index in range(cuda.device_count())}
+
+
+@pytest.fixture(autouse=True)
+def _no_memory_stays() -> Iterator[None]:
+    """Every test gives back the device memory that it took."""
+    before = live_memory()
+    yield
+    after = live_memory()
+    if any(after[index] > before.get(index, 0) for index in after):
+        gc.collect()  # What a test holds in cycles is gone late, and not lost.
+        after = live_memory()
+    assert {index: nbytes for index, nbytes in after.items() if nbytes > before.get(index, 0)} == {}
+
+
+@pytest.fixture(autouse=True)
+def _same_random_numbers() -> None:
+    """Every test starts with the same random numbers, whatever ran before."""
+    package: Any = sys.modules.get("tensorplay")
+    if package is not None:
+        package.manual_seed(0)
