@@ -1,43 +1,6 @@
-/* The allocator with one thread: sizes, splitting, best fit, counters, other streams, shortage. The device
- * has 256 MiB. */
-#include <string.h>
-
-#include "tp_emulated.h"
-#include "validate_heap.h"
-
-#define STAT(name, figure) tp_memory_stat(0, TP_STAT_##name + TP_FIGURE_##figure)
-#define CURRENT(name) STAT(name, CURRENT)
-
-static tp__block_t *take(size_t nbytes, tp_stream_t *stream) {
-  tp__block_t *block = tp__alloc(nbytes, stream);
-  CHECK(block);
-  validate_heap(0);
-  return block;
-}
-
-static void drop(tp__block_t *block) {
-  tp__alloc_free(block);
-  validate_heap(0);
-}
-
-/* The heap as it was at first, but for peaks and sums. */
-static void clear(void) {
-  tp_emulated_reset();
-  CHECK(tp_emulated_set_capacity(0, 256 * TP_MiB) == 0);
-  CHECK_OK(tp_device_synchronize(0));
-  CHECK_OK(tp_memory_empty_cache(0));
-  validate_heap(0);
-  CHECK(CURRENT(active) == 0 && CURRENT(reserved_bytes) == 0 && CURRENT(segment) == 0);
-  CHECK_OK(tp_memory_reset_peak_stats(0));
-  CHECK(tp_emulated_used(0) == 0);
-}
-
-/* Puts work on a stream that stays there until somebody waits for it. */
-static void keep_busy(tp_stream_t *stream, void *memory) {
-  CHECK_OK(tp__device_enter(tp_stream_device(stream), "test"));
-  CHECK(tp_emulated_hold(tp_stream_device(stream), tp_stream_handle(stream)) == 0);
-  CHECK(cudaMemsetAsync(memory, 1, 512, tp__stream_cuda(stream)) == cudaSuccess);
-}
+/* The allocator with one thread: sizes, splitting, best fit, merging, counters, addresses, and a long random
+ * run. */
+#include "alloc_case.h"
 
 /* ---- sizes ---- */
 
@@ -160,105 +123,6 @@ static void test_merging(void) {
   clear();
 }
 
-static void test_streams_have_their_own_blocks(void) {
-  tp_stream_t *first = tp_stream_from_pool(0, 0), *second = tp_stream_from_pool(0, 0);
-  tp__block_t *block = take(1000, first);
-  char *address = block->address;
-  keep_busy(first, address);
-  drop(block);
-  tp__block_t *other = take(1000, second); /* the first stream is busy: the driver is asked */
-  CHECK(CURRENT(segment) == 2 && other->address != address);
-  tp__block_t *again = take(1000, first); /* its own order makes it safe at once */
-  CHECK(again->address == address);
-  drop(other);
-  drop(again);
-  clear();
-}
-
-static void test_blocks_of_idle_streams_are_taken_over(void) {
-  tp_stream_t *first = tp_stream_from_pool(0, 0), *second = tp_stream_from_pool(0, 0);
-  tp__block_t *kept = take(1000, first);
-  tp__block_t *block = take(1000, second); /* out of the rest of the first one's segment */
-  CHECK(block->segment == kept->segment && block->stream == second);
-  CHECK(CURRENT(segment) == 1 && STAT(num_device_alloc, CURRENT) > 0);
-  drop(kept);
-  drop(block); /* not merged: its neighbour belongs to another stream */
-  CHECK(CURRENT(inactive_split) == 2);
-  clear(); /* but the segment as a whole goes back */
-}
-
-/* ---- other streams that use a block ---- */
-
-static void test_recorded_streams_keep_a_block(void) {
-  tp_stream_t *owner = tp_stream_from_pool(0, 0), *user = tp_stream_from_pool(0, 0);
-  tp__block_t *block = take(4 * TP_MiB, owner);
-  char *address = block->address;
-  CHECK_OK(tp__alloc_record_stream(block, owner)); /* nothing to note */
-  CHECK(!block->uses);
-  CHECK_OK(tp__alloc_record_stream(block, user));
-  CHECK_OK(tp__alloc_record_stream(block, user));
-  keep_busy(user, address);
-  drop(block);
-  CHECK(CURRENT(allocation) == 0 && CURRENT(active) == 1 && CURRENT(active_bytes) == 4 * (int64_t)TP_MiB);
-  tp__block_t *other = take(4 * TP_MiB, owner);
-  CHECK(other->address != address);
-  CHECK_OK(tp_stream_synchronize(user));
-  tp__block_t *again = take(4 * TP_MiB, owner); /* the very next allocation has it */
-  CHECK(again->address == address && CURRENT(active) == 2);
-  drop(other);
-  drop(again);
-  clear();
-}
-
-static void test_recording_makes_no_events_for_long(void) {
-  tp_stream_t *owner = tp_stream_from_pool(0, 0), *user = tp_stream_from_pool(0, 0);
-  int64_t made = 0;
-  for (int i = 0; i < 100; i++) {
-    tp__block_t *block = take(1000, owner);
-    CHECK_OK(tp__alloc_record_stream(block, user));
-    drop(block);
-    if (i % 10 == 9) CHECK_OK(tp_stream_synchronize(user));
-    if (i == 19) made = tp_emulated_call_count("cudaEventCreateWithFlags", -1);
-  }
-  CHECK(tp_emulated_call_count("cudaEventCreateWithFlags", -1) == made);
-  CHECK(tp_emulated_call_count("cudaEventDestroy", -1) == 0);
-  clear();
-}
-
-static void test_streams_of_another_device(void) {
-  tp_stream_t *owner = tp_stream_from_pool(0, 0), *user = tp_stream_default(1);
-  void *memory = tp_memory_alloc(512, user);
-  tp__block_t *block = take(1000, owner);
-  CHECK_OK(tp__alloc_record_stream(block, user));
-  keep_busy(user, memory);
-  CHECK_OK(tp__device_enter(0, "test"));
-  drop(block);
-  int device = -1;
-  CHECK(cudaGetDevice(&device) == cudaSuccess && device == 0); /* a release leaves it alone */
-  drop(take(1000, owner));
-  CHECK(CURRENT(active) == 1);
-  CHECK_OK(tp_stream_synchronize(user));
-  drop(take(1000, owner));
-  CHECK(CURRENT(active) == 0);
-  tp_memory_free(memory);
-  CHECK_OK(tp_memory_empty_cache(1));
-  clear();
-}
-
-static void test_empty_cache_waits_for_recorded_streams(void) {
-  tp_stream_t *owner = tp_stream_from_pool(0, 0), *user = tp_stream_from_pool(0, 0);
-  tp__block_t *block = take(1000, owner);
-  CHECK_OK(tp__alloc_record_stream(block, user));
-  keep_busy(user, block->address);
-  drop(block);
-  tp__block_t *kept = take(2 * TP_MiB, owner);
-  CHECK_OK(tp_memory_empty_cache(0));
-  CHECK(CURRENT(active) == 1 && CURRENT(segment) == 1 && CURRENT(reserved_bytes) == 20 * (int64_t)TP_MiB);
-  CHECK(tp_stream_query(user) == 1);
-  drop(kept);
-  clear();
-}
-
 /* ---- counters ---- */
 
 static void test_peaks_and_sums(void) {
@@ -299,122 +163,6 @@ static void test_addresses(void) {
   CHECK(CURRENT(allocation) == COUNT / 2);
   for (int i = 1; i < COUNT; i += 2) tp_memory_free(addresses[i]);
   CHECK(CURRENT(allocation) == 0);
-  clear();
-}
-
-/* ---- when memory is short ---- */
-
-static void expect_shortage(size_t nbytes, const char *text) {
-  int64_t failures = STAT(num_ooms, CURRENT);
-  CHECK(!tp__alloc(nbytes, tp_stream_default(0)));
-  CHECK(tp_error_status() == TP_OUT_OF_MEMORY && strstr(tp_error_text(), text));
-  CHECK(tp_error_cuda_code() == cudaErrorMemoryAllocation && cudaPeekAtLastError() == cudaSuccess);
-  CHECK(STAT(num_ooms, CURRENT) == failures + 1);
-  validate_heap(0);
-}
-
-static void test_the_cache_is_released_before_giving_up(void) {
-  tp_stream_t *stream = tp_stream_default(0);
-  int64_t retries = STAT(num_alloc_retries, CURRENT);
-  tp__block_t *blocks[8];
-  for (int i = 0; i < 8; i++) blocks[i] = take(30 * TP_MiB, stream);
-  for (int i = 0; i < 8; i++) drop(blocks[i]);
-  tp__block_t *block = take(200 * TP_MiB, stream);
-  CHECK(STAT(num_alloc_retries, CURRENT) == retries + 1 && CURRENT(segment) == 1);
-  drop(block);
-  clear();
-}
-
-static void test_a_busy_streams_block_before_the_cache_is_released(void) {
-  tp_stream_t *first = tp_stream_from_pool(0, 0), *second = tp_stream_from_pool(0, 0);
-  int64_t retries = STAT(num_alloc_retries, CURRENT);
-  tp__block_t *block = take(200 * TP_MiB, first);
-  char *address = block->address;
-  keep_busy(first, address);
-  drop(block);
-  tp__block_t *taken = take(200 * TP_MiB, second);
-  CHECK(taken->address == address && taken->stream == second);
-  CHECK(STAT(num_alloc_retries, CURRENT) == retries);
-  CHECK(tp_stream_query(first) == 0 && tp_stream_query(second) == 0); /* the host has not waited */
-  CHECK_OK(tp_stream_synchronize(second));
-  CHECK(tp_stream_query(first) == 1); /* the second stream has */
-  drop(taken);
-  clear();
-}
-
-static void test_blocks_in_use_elsewhere_are_waited_for(void) {
-  tp_stream_t *owner = tp_stream_from_pool(0, 0), *user = tp_stream_from_pool(0, 0);
-  tp__block_t *block = take(200 * TP_MiB, owner);
-  char *address = block->address;
-  CHECK_OK(tp__alloc_record_stream(block, user));
-  keep_busy(user, address);
-  drop(block);
-  tp__block_t *again = take(150 * TP_MiB, owner);
-  CHECK(again->address == address && tp_stream_query(user) == 1);
-  drop(again);
-  clear();
-}
-
-static void test_texts_of_a_shortage(void) {
-  tp_stream_t *stream = tp_stream_default(0);
-  expect_shortage(TP_GiB, "The request is larger than the device");
-  tp__block_t *held = take(200 * TP_MiB, stream);
-  expect_shortage(100 * TP_MiB, "Tensors of this process hold most of it");
-  CHECK(strstr(tp_error_text(), "allocate: cuda:0 has no room for 100.00 MiB (104857600 bytes)."));
-  CHECK(strstr(tp_error_text(), "The device has 256.00 MiB, of which 56.00 MiB are free"));
-  CHECK(strstr(tp_error_text(), "200.00 MiB are reserved here and 0 bytes are used by others"));
-  drop(held);
-  clear();
-
-  /* Twelve segments of 20 MiB, each kept by a small block. */
-  tp__block_t *walls[12], *middles[12], *ends[12];
-  for (int i = 0; i < 12; i++) {
-    walls[i] = take(2 * TP_MiB, stream);
-    middles[i] = take(9 * TP_MiB, stream);
-    ends[i] = take(9 * TP_MiB, stream);
-    CHECK(ends[i]->segment == walls[i]->segment && !ends[i]->next);
-  }
-  for (int i = 0; i < 12; i++) {
-    drop(middles[i]);
-    drop(ends[i]);
-  }
-  expect_shortage(50 * TP_MiB, "lies in pieces");
-  CHECK(strstr(tp_error_text(), "the largest free block has 18.00 MiB and 0 bytes can be returned"));
-  for (int i = 0; i < 12; i++) drop(walls[i]);
-  clear();
-
-  /* Another library has most of it. */
-  void *foreign = NULL;
-  CHECK(cudaMalloc(&foreign, 200 * TP_MiB) == cudaSuccess);
-  expect_shortage(100 * TP_MiB, "used by other processes or libraries");
-  CHECK(cudaFree(foreign) == cudaSuccess);
-  clear();
-}
-
-static void test_other_failures_of_the_driver(void) {
-  tp_stream_t *stream = tp_stream_default(0);
-  tp_emulated_fail("cudaMalloc", 1, tp_emulated_error_code("cudaErrorInvalidValue"));
-  CHECK(!tp__alloc(100, stream) && tp_error_status() == TP_CUDA);
-  validate_heap(0);
-  drop(take(100, stream));
-  tp_emulated_fail("cudaFree", 1, tp_emulated_error_code("cudaErrorInvalidValue"));
-  CHECK(tp_memory_empty_cache(0) == TP_CUDA);
-  validate_heap(0);
-  CHECK(CURRENT(segment) == 1);
-  clear();
-}
-
-static void test_the_same_size_is_reached_again(void) {
-  enum { MOST = 64 };
-  tp__block_t *blocks[MOST];
-  int first_count = 0;
-  for (int round = 0; round < 10; round++) {
-    int count = 0;
-    while ((blocks[count] = tp__alloc(20 * TP_MiB, tp_stream_default(0)))) CHECK(++count < MOST);
-    if (round == 0) first_count = count;
-    CHECK(count == first_count && count == 12);
-    while (count > 0) drop(blocks[--count]);
-  }
   clear();
 }
 
@@ -476,21 +224,9 @@ int main(void) {
   test_sizes_at_the_edge();
   test_best_fit();
   test_merging();
-  test_streams_have_their_own_blocks();
-  test_blocks_of_idle_streams_are_taken_over();
-  test_recorded_streams_keep_a_block();
-  test_recording_makes_no_events_for_long();
-  test_streams_of_another_device();
-  test_empty_cache_waits_for_recorded_streams();
   test_peaks_and_sums();
   test_keys();
   test_addresses();
-  test_the_cache_is_released_before_giving_up();
-  test_a_busy_streams_block_before_the_cache_is_released();
-  test_blocks_in_use_elsewhere_are_waited_for();
-  test_texts_of_a_shortage();
-  test_other_failures_of_the_driver();
-  test_the_same_size_is_reached_again();
   test_long_random_run(1);
   test_long_random_run(2);
   return 0;
