@@ -45,7 +45,7 @@ void tp__error_clear(void);
 /* Resolves TP_DEVICE_CURRENT and checks the range: the index (>= 0), or a negative status. */
 int32_t tp__device_resolve(int32_t device, const char *operation);
 /* Makes sure that the device is started and is CUDA's current device of this thread. The fast path is
- * two loads with one visible device, one cudaGetDevice with several (docs/design/errors.md). Every function
+ * two loads with one visible device, one cudaGetDevice with several (docs/design/devices.md). Every function
  * that calls CUDA for a device calls this first. */
 tp_status_t tp__device_enter(int32_t device, const char *operation);
 /* The same for release functions, on a device that was started: never writes the slot. False on failure.
