@@ -33,16 +33,13 @@ static _Thread_local int32_t entered_device = -1;
 
 /* ---- which devices there are ---- */
 
-/* *out_count is 0 where there is no usable driver or no device. */
+/* Status: UNAVAILABLE, with CUDA's reason in the text, where there is no usable driver or no device. */
 static tp_status_t count_devices(int32_t *out_count, const char *operation) {
   *out_count = atomic_load_explicit(&device_count, memory_order_acquire);
   if (*out_count > 0) return TP_OK;
   int count = 0;
-  cudaError_t error = cudaGetDeviceCount(&count);
-  if (error) {
-    tp_status_t status = tp__error_set_cuda(error, operation, "cudaGetDeviceCount");
-    return status == TP_UNAVAILABLE ? TP_OK : status;
-  }
+  TP_TRY_CUDA(cudaGetDeviceCount(&count), operation);
+  if (count == 0) return tp__error_set_cuda(cudaErrorNoDevice, operation, "cudaGetDeviceCount");
   *out_count = count < TP_MAX_DEVICES ? count : TP_MAX_DEVICES;
   atomic_store_explicit(&device_count, *out_count, memory_order_release);
   return TP_OK;
@@ -50,8 +47,8 @@ static tp_status_t count_devices(int32_t *out_count, const char *operation) {
 
 int32_t tp_device_count(void) {
   int32_t count = 0;
-  TP_TRY(count_devices(&count, "device_count"));
-  return count;
+  tp_status_t status = count_devices(&count, "device_count");
+  return status == TP_UNAVAILABLE ? 0 : status ? status : count;
 }
 
 int32_t tp__device_resolve(int32_t device, const char *operation) {
@@ -60,11 +57,6 @@ int32_t tp__device_resolve(int32_t device, const char *operation) {
   if (device >= 0 && device < count) return device;
   TP_TRY(count_devices(&count, operation));
   if (device >= 0 && device < count) return device;
-  if (count == 0) {
-    return tp__error_set(TP_UNAVAILABLE, operation,
-                         "no CUDA device is visible: there is no usable driver, no device, or "
-                         "CUDA_VISIBLE_DEVICES hides them all");
-  }
   return tp__error_set(TP_DEVICE, operation, "device %d asked for, %d visible", device, count);
 }
 

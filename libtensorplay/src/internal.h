@@ -1,7 +1,7 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it. The files
  * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
- *   1  error
+ *   1  error, library
  *   2  device, stream, event
  *   3  alloc/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout
