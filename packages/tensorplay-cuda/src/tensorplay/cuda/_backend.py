@@ -18,7 +18,7 @@ from tensorplay._dtype import DType
 from tensorplay._tensor import Tensor
 
 from . import _blas
-from ._check import check, inconvertible, refused
+from ._check import check, refused
 from ._library import native
 from ._operations import Operations
 from .device import (
@@ -107,9 +107,9 @@ class CudaBackend(Operations):
         # Written out, as `binary` is, where the others share `made`.
         try:
             impl = native.tp_tensor_empty(dtype.code, _index(device), len(shape), shape)
-        except (OverflowError, TypeError) as error:
-            inconvertible("empty", (shape, dtype, device), error)
-        return self.wrap(impl) if impl else refused("empty", (shape, dtype, device))
+        except (OverflowError, TypeError):
+            impl = None
+        return self.wrap(impl) if impl else refused(impl, "empty", (shape, dtype, device))
 
     def full(self, shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Tensor:
         made = self.empty(shape, dtype, device)
@@ -148,17 +148,18 @@ class CudaBackend(Operations):
         return self.made("to", arguments, native.tp_tensor_to, tensor._impl, dtype.code, _index(device))
 
     def copy_(self, target: Tensor, source: Tensor) -> None:
-        if native.tp_tensor_copy(target._impl, source._impl):
-            refused("copy_", (target, source))
+        status = native.tp_tensor_copy(target._impl, source._impl)
+        if status:
+            refused(status, "copy_", (target, source))
 
     def fill_(self, target: Tensor, value: Scalar) -> None:
         fill = native.tp_tensor_fill_float if isinstance(value, float) else native.tp_tensor_fill_int
         try:
             status = fill(target._impl, value)
-        except (OverflowError, TypeError) as error:
-            inconvertible("fill_", (target, value), error)
-        if status:
-            refused("fill_", (target, value))
+        except (OverflowError, TypeError):
+            status = None
+        if status != 0:
+            refused(status, "fill_", (target, value))
 
     def contiguous(self, tensor: Tensor) -> Tensor:
         return self.made("contiguous", (tensor,), native.tp_tensor_contiguous, tensor._impl)
@@ -170,12 +171,14 @@ class CudaBackend(Operations):
     # -- random numbers ------------------------------------------------------------------------------
 
     def uniform_(self, tensor: Tensor, low: float, high: float) -> None:
-        if native.tp_random_uniform(tensor._impl, low, high):
-            refused("uniform_", (tensor, low, high))
+        status = native.tp_random_uniform(tensor._impl, low, high)
+        if status:
+            refused(status, "uniform_", (tensor, low, high))
 
     def normal_(self, tensor: Tensor, mean: float, std: float) -> None:
-        if native.tp_random_normal(tensor._impl, mean, std):
-            refused("normal_", (tensor, mean, std))
+        status = native.tp_random_normal(tensor._impl, mean, std)
+        if status:
+            refused(status, "normal_", (tensor, mean, std))
 
     def seed(self, index: int, seed: int) -> None:
         seed_device(index, seed)

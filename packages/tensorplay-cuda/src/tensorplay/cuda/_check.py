@@ -41,11 +41,13 @@ def check(status: int) -> None:
         raise failure()
 
 
-def refused(method: str, arguments: tuple[Any, ...]) -> NoReturn:
-    """Raises for an operation that C has refused.
+def refused(answer: Any, method: str, arguments: tuple[Any, ...]) -> NoReturn:
+    """Raises for an operation that cannot be done.
 
     Parameters
     ----------
+    answer
+        What C answered; None when it was not asked, since an argument does not even convert to C's types.
     method : str
         Name of the method of `tensorplay._backend.Backend`.
     arguments
@@ -57,25 +59,19 @@ def refused(method: str, arguments: tuple[Any, ...]) -> NoReturn:
         Always: core's explanation, C's text where no argument is at fault, or an InternalError that names
         both when core finds nothing wrong.
     """
+    # No local name may hold an exception that is raised here: its traceback would hold the name's frame, and
+    # the frames below it their tensors, until the garbage collector runs.
+    if answer is None:
+        _explain(method, arguments)
+        raise errors.InternalError(f"{method}: an argument does not convert to C, core finds no fault")
     status = native.tp_error_status()
-    told = failure()
     if status in _EXPLAINED:
         _explain(method, arguments)
         if status != _STATE:
-            raise errors.InternalError(f"{method}: C refused with {STATUSES[status][0]}, core finds no fault: {told}")
-    raise told
-
-
-def inconvertible(method: str, arguments: tuple[Any, ...], cause: Exception) -> NoReturn:
-    """Raises for arguments that cffi could not convert to C's types."""
-    _explain(method, arguments)
-    raise errors.InternalError(f"{method}: an argument does not convert to C, core finds no fault: {cause}") from cause
-
-
-def refused_by_core(method: str, arguments: tuple[Any, ...]) -> NoReturn:
-    """Raises for arguments that C never gets to see, since they cannot be told apart there."""
-    _explain(method, arguments)
-    raise errors.InternalError(f"{method}: tensorplay.cuda refused, core finds no fault")
+            raise errors.InternalError(
+                f"{method}: C refused with {STATUSES[status][0]}, core finds no fault: {failure()}"
+            )
+    raise failure()
 
 
 def _explain(method: str, arguments: tuple[Any, ...]) -> None:

@@ -11,7 +11,7 @@ from tensorplay._shape import wrap_dims
 from tensorplay._tables import BINARY, REDUCE, UNARY
 from tensorplay._tensor import Tensor
 
-from ._check import inconvertible, refused, refused_by_core
+from ._check import refused
 from ._library import native
 from ._views import Views
 
@@ -43,10 +43,10 @@ class Operations(Views):
                     impl = _binary_scalar(op, a, b, 0, into)
             else:
                 impl = _binary_scalar(op, b, a, 1, into)
-        except (OverflowError, TypeError) as error:
-            inconvertible("binary", (op, a, b, out), error)
+        except (OverflowError, TypeError):
+            impl = None
         if not impl:
-            refused("binary", (op, a, b, out))
+            refused(impl, "binary", (op, a, b, out))
         if out is None:
             return self.wrap(impl)
         self.release(impl)
@@ -87,7 +87,7 @@ class Operations(Views):
         # C gets their number only; it compares a weight with the input itself.
         sizes = a.shape[a.ndim - ndim :] if weight is None else weight.shape
         if sizes != tuple(normalized_shape):
-            refused_by_core("layer_norm", arguments)
+            refused(None, "layer_norm", arguments)
         return self.made(
             "layer_norm", arguments,
             native.tp_layer_norm, a._impl, ndim, _or_null(weight), _or_null(bias), eps, native.NULL,

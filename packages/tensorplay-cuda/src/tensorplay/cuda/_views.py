@@ -8,7 +8,7 @@ from typing import Any
 from tensorplay._backend import Backend
 from tensorplay._tensor import Tensor
 
-from ._check import inconvertible, refused, refused_by_core
+from ._check import refused
 from ._library import native
 
 
@@ -34,9 +34,9 @@ class Views(Backend):
         """
         try:
             impl = function(*converted)
-        except (OverflowError, TypeError) as error:
-            inconvertible(method, arguments, error)
-        return self.wrap(impl) if impl else refused(method, arguments)
+        except (OverflowError, TypeError):
+            impl = None
+        return self.wrap(impl) if impl else refused(impl, method, arguments)
 
     def alias(self, tensor: Tensor) -> Tensor:
         return self.made("alias", (tensor,), native.tp_tensor_alias, tensor._impl)
@@ -72,7 +72,7 @@ class Views(Backend):
     def as_strided(self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
         arguments = (tensor, shape, strides, offset)
         if len(strides) != len(shape):
-            refused_by_core("as_strided", arguments)
+            refused(None, "as_strided", arguments)
         return self.made(
             "as_strided", arguments, native.tp_tensor_as_strided, tensor._impl, len(shape), shape, strides, offset
         )

@@ -85,7 +85,8 @@ def set_device(device: Device | str | SupportsIndex) -> None:
         A negative index does nothing.
     """
     if not _is_negative(device):
-        check(native.tp_device_set(device_index(device)))
+        index = device_index(device)
+        check(native.tp_device_set(index))
 
 
 def synchronize(device: DeviceArgument = None) -> None:
