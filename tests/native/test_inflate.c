@@ -1,4 +1,4 @@
-/* Inflating: every kind of block, and no stream, however damaged, that gives wrong bytes or leaves its room. */
+/* Inflating: every kind of block; no stream, however damaged, gives wrong bytes or leaves its room. */
 #include <string.h>
 
 #include "check.h"

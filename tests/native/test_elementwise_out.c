@@ -1,0 +1,185 @@
+/* Elementwise operations that write into `out`, where, values at the edges, and what is refused. */
+#include "values.h"
+
+enum {
+#define TP_UNARY(name, code, rule) UNARY_##name = code,
+#define TP_BINARY(name, code, rule) BINARY_##name = code,
+#include "ops.def"
+};
+
+static void check_values(const tp_tensor_t *tensor, const double *expected) {
+  double *got = values_download(tensor);
+  for (int64_t i = 0; i < tp_tensor_numel(tensor); ++i) CHECK_CLOSE(got[i], expected[i], 0, i);
+  free(got);
+}
+
+static tp_tensor_t *vector(int32_t dtype, int64_t n, const double *values) {
+  double *copy = malloc((size_t)(n + 1) * sizeof *copy);
+  memcpy(copy, values, (size_t)n * sizeof *copy);
+  tp_tensor_t *tensor = values_upload(dtype, 1, &n, copy);
+  free(copy);
+  return tensor;
+}
+
+/* `y` is the given out with one more reference. */
+static void check_is_out(tp_tensor_t *y, tp_tensor_t *out) {
+  CHECK(y == out);
+  tp_tensor_release(y);
+}
+
+static void test_in_place(void) {
+  tp_tensor_t *a = vector(TP_DTYPE_float32, 4, (double[]){1, 2, 3, 4});
+  check_is_out(tp_binary(BINARY_mul, a, a, a), a);
+  check_values(a, (double[]){1, 4, 9, 16});
+  check_is_out(tp_binary_int(BINARY_sub, a, 1, 0, 1, a), a);
+  check_values(a, (double[]){0, -3, -8, -15});
+  check_is_out(tp_unary(UNARY_abs, a, a), a);
+  check_values(a, (double[]){0, 3, 8, 15});
+  tp_tensor_release(a);
+}
+
+/* out overlaps an operand in other places: the result is as if it did not. */
+static void test_overlap(void) {
+  tp_tensor_t *a = vector(TP_DTYPE_int32, 6, (double[]){1, 2, 3, 4, 5, 6});
+  tp_tensor_t *head = tp_tensor_slice(a, 0, 0, 5, 1), *tail = tp_tensor_slice(a, 0, 1, 6, 1);
+  check_is_out(tp_binary(BINARY_add, head, tail, tail), tail);
+  check_values(a, (double[]){1, 3, 5, 7, 9, 11});
+  tp_tensor_t *square = tp_tensor_arange_int(0, 1, 9, TP_DTYPE_float32, 0);
+  tp_tensor_t *rows = tp_tensor_view(square, 2, (int64_t[]){3, 3});
+  tp_tensor_t *columns = tp_tensor_transpose(rows, 0, 1);
+  check_is_out(tp_binary(BINARY_add, rows, columns, rows), rows);
+  check_values(rows, (double[]){0, 4, 8, 4, 8, 12, 8, 12, 16});
+  tp_tensor_t *condition = tp_binary_int(BINARY_gt, columns, 7, 0, 0, NULL);
+  tp_tensor_t *first = tp_tensor_select(rows, 0, 0);
+  check_is_out(tp_where(condition, first, columns, rows), rows);
+  check_values(rows, (double[]){0, 4, 8, 4, 4, 8, 0, 4, 8});
+  tp_tensor_t *all[] = {a, head, tail, square, rows, columns, condition, first};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
+}
+
+/* Written in out's dtype and strides, within or above the result's category. */
+static void test_cast_into_out(void) {
+  tp_tensor_t *a = vector(TP_DTYPE_int32, 3, (double[]){7, -1, 2});
+  static const int32_t dtypes[] = {TP_DTYPE_int64, TP_DTYPE_float16, TP_DTYPE_bfloat16, TP_DTYPE_float32};
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; ++i) {
+    tp_tensor_t *wide = values_poisoned(dtypes[i], 2, (int64_t[]){3, 2}), *out = tp_tensor_select(wide, 1, 1);
+    check_is_out(tp_binary(BINARY_add, a, a, out), out);
+    check_values(out, (double[]){14, -2, 4});
+    check_is_out(tp_binary_int(BINARY_lt, a, 3, 0, 0, out), out);
+    check_values(out, (double[]){0, 1, 1});
+    tp_tensor_release(out);
+    tp_tensor_release(wide);
+  }
+  tp_tensor_release(a);
+}
+
+static void test_refused(void) {
+  tp_tensor_t *a = vector(TP_DTYPE_int32, 3, (double[]){1, 2, 3});
+  tp_tensor_t *four = values_poisoned(TP_DTYPE_float32, 1, (int64_t[]){4});
+  tp_tensor_t *flags = values_poisoned(TP_DTYPE_bool, 1, (int64_t[]){3});
+  tp_tensor_t *other = tp_tensor_empty(TP_DTYPE_int32, 1, 1, (int64_t[]){3});
+  tp_tensor_t *one = values_poisoned(TP_DTYPE_float32, 1, (int64_t[]){1});
+  tp_tensor_t *same = tp_tensor_expand(one, 1, (int64_t[]){3});
+  CHECK(!tp_binary(BINARY_add, a, four, NULL) && tp_error_status() == TP_SHAPE);
+  CHECK(!tp_binary(BINARY_add, a, a, four) && tp_error_status() == TP_SHAPE);
+  CHECK(!tp_binary(BINARY_div, a, a, a) && tp_error_status() == TP_DTYPE); /* float32 into int32 */
+  CHECK(!tp_binary_int(BINARY_add, flags, 1, 0, 0, flags) && tp_error_status() == TP_DTYPE);
+  CHECK(!tp_binary(BINARY_sub, flags, flags, NULL) && tp_error_status() == TP_DTYPE);
+  CHECK(!tp_unary(UNARY_neg, flags, NULL) && tp_error_status() == TP_DTYPE);
+  CHECK(!tp_binary(BINARY_add, a, other, NULL) && tp_error_status() == TP_DEVICE);
+  CHECK(!tp_binary(BINARY_add, a, a, other) && tp_error_status() == TP_DEVICE);
+  CHECK(!tp_where(a, a, a, NULL) && tp_error_status() == TP_DTYPE);
+  CHECK(!tp_where(flags, a, other, NULL) && tp_error_status() == TP_DEVICE);
+  CHECK(!tp_where(flags, a, four, NULL) && tp_error_status() == TP_SHAPE);
+  CHECK(!tp_binary(BINARY_add, a, a, same) && tp_error_status() == TP_INVALID_ARGUMENT);
+  CHECK(!tp_unary(99, a, NULL) && tp_error_status() == TP_INVALID_ARGUMENT);
+  check_values(a, (double[]){1, 2, 3});
+  tp_tensor_t *all[] = {a, four, flags, other, one, same};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
+}
+
+/* NaN wins in maximum and minimum and is unequal to itself; relu keeps it. */
+static void test_nan(void) {
+  for (size_t d = 0; d < 3; ++d) {
+    tp_tensor_t *a = vector(floating_dtypes[d], 4, (double[]){NAN, 1, -INFINITY, NAN});
+    tp_tensor_t *b = vector(floating_dtypes[d], 4, (double[]){2, NAN, INFINITY, NAN});
+    tp_tensor_t *results[] = {tp_binary(BINARY_maximum, a, b, NULL), tp_binary(BINARY_minimum, a, b, NULL),
+                              tp_binary(BINARY_eq, a, a, NULL), tp_unary(UNARY_relu, a, NULL),
+                              tp_binary(BINARY_logical_and, a, b, NULL)};
+    check_values(results[0], (double[]){NAN, NAN, INFINITY, NAN});
+    check_values(results[1], (double[]){NAN, NAN, -INFINITY, NAN});
+    check_values(results[2], (double[]){0, 1, 1, 0});
+    check_values(results[3], (double[]){NAN, 1, 0, NAN});
+    check_values(results[4], (double[]){1, 1, 1, 1});
+    for (int i = 0; i < 5; ++i) tp_tensor_release(results[i]);
+    tp_tensor_release(a);
+    tp_tensor_release(b);
+  }
+}
+
+/* Integers wrap, scalars that do not fit too. */
+static void test_wrap(void) {
+  tp_tensor_t *a = vector(TP_DTYPE_int32, 3, (double[]){INT32_MAX, INT32_MIN, 3});
+  tp_tensor_t *results[] = {tp_binary_int(BINARY_add, a, 1, 0, 0, NULL), tp_unary(UNARY_neg, a, NULL),
+                            tp_binary(BINARY_mul, a, a, NULL),
+                            tp_binary_int(BINARY_add, a, (int64_t)1 << 40, 0, 0, NULL),
+                            tp_binary_int(BINARY_pow, a, 21, 0, 0, NULL)};
+  check_values(results[0], (double[]){INT32_MIN, INT32_MIN + 1.0, 4});
+  check_values(results[1], (double[]){-(double)INT32_MAX, INT32_MIN, -3});
+  check_values(results[2], (double[]){1, 0, 9});
+  check_values(results[3], (double[]){INT32_MAX, INT32_MIN, 3});
+  check_values(results[4], (double[]){INT32_MAX, 0, (int32_t)(uint32_t)10460353203u});
+  for (int i = 0; i < 5; ++i) tp_tensor_release(results[i]);
+  tp_tensor_release(a);
+}
+
+/* Operands count as elements of the promoted dtype: 70000 is infinite in float16. */
+static void test_rounding_of_operands(void) {
+  tp_tensor_t *whole = vector(TP_DTYPE_int32, 2, (double[]){70000, 2049});
+  tp_tensor_t *half = vector(TP_DTYPE_float16, 2, (double[]){1, 0});
+  tp_tensor_t *sum = tp_binary(BINARY_add, whole, half, NULL), *tenth = NULL;
+  check_values(sum, (double[]){INFINITY, 2048});
+  tp_tensor_release(sum);
+  tenth = vector(TP_DTYPE_float16, 1, (double[]){0.1});
+  tp_tensor_t *equal = tp_binary_float(BINARY_eq, tenth, 0.1, 0, NULL);
+  check_values(equal, (double[]){1});
+  tp_tensor_t *all[] = {whole, half, tenth, equal};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
+}
+
+static void test_where(void) {
+  const int64_t shape[] = {4, 6};
+  for (int32_t da = 0; da < TP_DTYPE_COUNT; ++da) {
+    for (int32_t db = 0; db < TP_DTYPE_COUNT; ++db) {
+      double *c, *x, *z;
+      tp_tensor_t *condition = values_random(TP_DTYPE_bool, 2, shape, &c);
+      tp_tensor_t *a = values_random(da, 1, &shape[1], &x), *b = values_random(db, 2, shape, &z);
+      tp_tensor_t *y = tp_where(condition, a, b, NULL);
+      int32_t dtype = tp__promote(da, false, db, false);
+      CHECK(y && tp_tensor_dtype(y) == dtype);
+      double *got = values_download(y), element[1];
+      for (int64_t i = 0; i < 24; ++i)
+        CHECK_CLOSE(got[i], values_encode(dtype, c[i] != 0 ? x[i % 6] : z[i], element), 0, i);
+      tp_tensor_t *all[] = {condition, a, b, y};
+      for (int i = 0; i < 4; ++i) tp_tensor_release(all[i]);
+      free(c);
+      free(x);
+      free(z);
+      free(got);
+    }
+  }
+}
+
+int main(void) {
+  values_start();
+  test_in_place();
+  test_overlap();
+  test_cast_into_out();
+  test_refused();
+  test_nan();
+  test_wrap();
+  test_rounding_of_operands();
+  test_where();
+  for (int32_t device = 0; device < 2; ++device) CHECK(tp_memory_stat(device, 0) == 0); /* nothing is left */
+  return 0;
+}
