@@ -71,7 +71,7 @@ def use_emulated_device_without_gpu() -> None:
         raise SystemExit(f"tensorplay.doctor failed:\n{answer.stderr}")
     cuda = json.loads(answer.stdout)["backends"]["cuda"]
     if not cuda["available"]:
-        print(f"No GPU: {cuda['reason']}\nRunning on the emulated CUDA device of this computer instead.")
+        print(f"No GPU: {cuda['reason']}\nRunning on TensorPlay's emulated CUDA device instead.")
         os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
 
 
