@@ -1,0 +1,196 @@
+"""Reductions, softmax and layer_norm on every device, against float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.operands import FLOATING, assert_close, dtypes, floating, layouts, operand, place, read, seeds
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tensorplay
+from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+shapes = st.lists(st.sampled_from([0, 1, 2, 3, 5, 33]), max_size=4).map(tuple)
+OPS = ["sum", "mean", "amax", "amin", "any", "all"]
+
+
+@pytest.mark.parametrize("op", OPS)
+@same_device
+@given(shape=shapes, dtype=dtypes, layout=layouts, seed=seeds, keepdim=st.booleans(), data=st.data())
+def test_reduce(
+    device: str,
+    op: str,
+    shape: tuple[int, ...],
+    dtype: tensorplay.DType,
+    layout: str,
+    seed: int,
+    keepdim: bool,
+    data: st.DataObject,
+) -> None:
+    x, array = operand(device, shape, dtype, layout, seed)
+    dims = data.draw(st.none() | st.sets(st.integers(0, max(len(shape) - 1, 0))).map(tuple))
+    axes = tuple(range(len(shape))) if not dims else dims if shape else ()
+    function = getattr(tensorplay, op)
+    call = lambda: function(x, dims, keepdim)  # noqa: E731
+    if op == "mean" and not dtype.is_floating_point:
+        with pytest.raises(DTypeError, match=f"mean: got dtype {dtype.name}, expected a floating dtype"):
+            call()
+        return
+    if op in ("amax", "amin") and any(shape[axis] == 0 for axis in axes):
+        with pytest.raises(InvalidArgumentError, match=f"{op} of nothing has no value"):
+            call()
+        return
+    expected = getattr(np, op)(array, axis=axes, keepdims=keepdim)
+    result = dtype
+    if op == "sum" and not dtype.is_floating_point:
+        result = tensorplay.int64
+    if op in ("any", "all"):
+        result = tensorplay.bool
+    assert_close(call(), expected, result, room=max(1.0, np.sqrt(array.size)))
+
+
+@pytest.mark.parametrize("shape", [(1_000_003,), (3, 70_001), (70_001, 3)])
+@pytest.mark.parametrize("dim", [None, 0])
+def test_long_sums_stay_exact(device: str, shape: tuple[int, ...], dim: int | None) -> None:
+    array = np.random.default_rng(0).random(shape, np.float32)
+    x = tensorplay.tensor(array, device=device)
+    np.testing.assert_allclose(read(x.sum(dim)), array.sum(dim, np.float64), rtol=1e-6)
+    halves = x.half()
+    total = halves.sum(dim, dtype=tensorplay.float32)
+    np.testing.assert_allclose(read(total), read(halves).sum(dim), rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "amax", "amin"])
+def test_nan_wins(device: str, op: str) -> None:
+    x = tensorplay.tensor([[1.0, float("nan"), 3.0], [1.0, 2.0, 3.0]], device=device)
+    got = read(getattr(x, op)(1))
+    assert np.isnan(got[0])
+    assert np.isfinite(got[1])
+
+
+def test_of_nothing(device: str) -> None:
+    x = tensorplay.zeros(2, 0, device=device)
+    assert x.sum(1).tolist() == [0, 0]
+    assert np.isnan(x.mean(1).tolist()).all()
+    assert x.any().item() is False
+    assert x.all().item() is True
+    assert x.amax(0).shape == (0,)
+
+
+def test_dtype_of_the_result(device: str) -> None:
+    x = tensorplay.tensor([1, 2, 4], device=device)
+    assert_close(x.mean(dtype=tensorplay.float32), 7 / 3, tensorplay.float32)
+    assert_close(x.half().sum(dtype=tensorplay.float32), 7.0, tensorplay.float32)
+    big = tensorplay.full((3,), 6e4, dtype=tensorplay.float16, device=device)
+    assert big.sum().item() == float("inf")
+    assert_close(big.sum(dtype=tensorplay.float32), 3 * read(big)[0], tensorplay.float32)
+    with pytest.raises(DTypeError, match="mean: got dtype int64"):
+        x.float().mean(dtype=tensorplay.int64)
+
+
+def test_bad_dimensions(device: str) -> None:
+    x = tensorplay.ones(2, 3, device=device)
+    with pytest.raises(OutOfRangeError, match="sum: got dimension 2, expected -2 to 1"):
+        x.sum(2)
+    with pytest.raises(InvalidArgumentError, match=r"amax: got dimensions \(0, -2\), expected each of them once"):
+        x.amax((0, -2))
+    with pytest.raises(DTypeError, match="sum: got .* expected integers"):
+        x.sum(0.5)  # type: ignore[arg-type]
+
+
+def softmax(x: Any, dim: int) -> Any:
+    powers = np.exp(x - x.max(axis=dim, keepdims=True)) if x.size else x
+    return powers / powers.sum(axis=dim, keepdims=True)
+
+
+@same_device
+@given(shape=shapes.filter(len), dtype=floating, layout=layouts, seed=seeds, data=st.data())
+def test_softmax(
+    device: str, shape: tuple[int, ...], dtype: tensorplay.DType, layout: str, seed: int, data: st.DataObject
+) -> None:
+    x, array = operand(device, shape, dtype, layout, seed, scale=5.0)
+    dim = data.draw(st.integers(-len(shape), len(shape) - 1))
+    expected = softmax(array, dim)
+    assert_close(x.softmax(dim), expected, dtype)
+    assert_close(x.log_softmax(dim), np.log(expected), dtype, room=10)
+
+
+@pytest.mark.parametrize("dtype", FLOATING, ids=lambda dtype: dtype.name)
+def test_softmax_of_special_rows(device: str, dtype: tensorplay.DType) -> None:
+    inf = np.inf
+    array = np.array([[0.0, -inf, 0.0], [-inf, -inf, -inf], [np.nan, 0.0, 0.0], [6e4, 0.0, -6e4]])
+    expected = np.array([[0.5, 0.0, 0.5], [np.nan] * 3, [np.nan] * 3, [1.0, 0.0, 0.0]])
+    assert_close(place(array, dtype, device).softmax(1), expected, dtype)
+
+
+@pytest.mark.parametrize("width", [1, 7, 1024, 1025, 5000])
+def test_softmax_of_wide_rows(device: str, width: int) -> None:
+    x, array = operand(device, (3, width), tensorplay.float32, "contiguous", seed=1, scale=3.0)
+    assert_close(x.softmax(-1), softmax(array, -1), tensorplay.float32)
+    np.testing.assert_allclose(read(x.softmax(-1)).sum(-1), 1.0, rtol=1e-6)
+
+
+def test_softmax_refuses(device: str) -> None:
+    x = tensorplay.arange(3, device=device)
+    with pytest.raises(DTypeError, match="softmax: got int64, expected one floating dtype"):
+        x.softmax(0)
+    with pytest.raises(OutOfRangeError, match="log_softmax: got dimension 1"):
+        x.float().log_softmax(1)
+    assert_close(x.softmax(0, tensorplay.float32), softmax(np.arange(3.0), 0), tensorplay.float32)
+
+
+@same_device
+@given(
+    lead=st.lists(st.integers(0, 4), max_size=2).map(tuple),
+    tail=st.lists(st.sampled_from([1, 2, 7, 40]), min_size=1, max_size=2).map(tuple),
+    dtype=floating,
+    layout=layouts,
+    has_weight=st.booleans(),
+    has_bias=st.booleans(),
+    seed=seeds,
+)
+def test_layer_norm(
+    device: str,
+    lead: tuple[int, ...],
+    tail: tuple[int, ...],
+    dtype: tensorplay.DType,
+    layout: str,
+    has_weight: bool,
+    has_bias: bool,
+    seed: int,
+) -> None:
+    x, array = operand(device, lead + tail, dtype, layout, seed)
+    weight, w = operand(device, tail, dtype, layout, seed + 1)
+    bias, b = operand(device, tail, dtype, layout, seed + 2)
+    axes = tuple(range(len(lead), len(lead) + len(tail)))
+    eps = 1e-2
+    expected = (array - array.mean(axes, keepdims=True)) / np.sqrt(array.var(axes, keepdims=True) + eps)
+    expected = expected * w if has_weight else expected
+    expected = expected + b if has_bias else expected
+    got = x._backend.layer_norm(x, tail, weight if has_weight else None, bias if has_bias else None, eps)
+    assert_close(got, expected, dtype, room=4)
+
+
+def test_layer_norm_of_numbers_far_from_zero(device: str) -> None:
+    array = 1e4 + np.random.default_rng(0).random((3, 500))
+    x = tensorplay.tensor(array, dtype=tensorplay.float32, device=device)
+    exact = read(x)
+    expected = (exact - exact.mean(1, keepdims=True)) / exact.std(1, keepdims=True)
+    np.testing.assert_allclose(read(x._backend.layer_norm(x, (500,), None, None, 0.0)), expected, atol=1e-2)
+
+
+def test_layer_norm_refuses(device: str) -> None:
+    x = tensorplay.ones(2, 3, device=device)
+    norm = x._backend.layer_norm
+    with pytest.raises(InvalidArgumentError, match=r"layer_norm: got normalized_shape \(2,\)"):
+        norm(x, (2,), None, None, 1e-5)
+    with pytest.raises(InvalidArgumentError, match=r"layer_norm: got weight of shape \(2,\), expected \(3,\)"):
+        norm(x, (3,), tensorplay.ones(2, device=device), None, 1e-5)
+    with pytest.raises(DTypeError, match="layer_norm: got float32 and float16"):
+        norm(x, (3,), None, tensorplay.ones(3, dtype=tensorplay.float16, device=device), 1e-5)
