@@ -1,0 +1,227 @@
+/* Copies in every direction, fills and sequences. */
+#include "tp_emulated.h"
+#include "values.h"
+
+static void check_values(const tp_tensor_t *tensor, const double *expected) {
+  double *got = values_download(tensor);
+  for (int64_t i = 0; i < tp_tensor_numel(tensor); ++i) CHECK_CLOSE(got[i], expected[i], 0, i);
+  free(got);
+}
+
+static void release_all(tp_tensor_t **tensors, size_t n) {
+  for (size_t i = 0; i < n; ++i) tp_tensor_release(tensors[i]);
+}
+
+/* Every pair of dtypes, contiguous and not: the kernels for runs, for strides, and the plain copy. */
+static void test_casts(void) {
+  const int64_t shape[] = {5, 3};
+  for (int32_t from = 0; from < TP_DTYPE_COUNT; ++from) {
+    for (int32_t to = 0; to < TP_DTYPE_COUNT; ++to) {
+      double *x, element[1], expected[15];
+      tp_tensor_t *source = values_random(from, 2, shape, &x);
+      tp_tensor_t *target = values_poisoned(to, 2, shape);
+      CHECK_OK(tp_tensor_copy(target, source));
+      for (int64_t i = 0; i < 15; ++i) expected[i] = values_encode(to, x[i], element);
+      check_values(target, expected);
+      tp_tensor_t *columns = tp_tensor_transpose(source, 0, 1), *copy = tp_tensor_to(columns, to, 0);
+      CHECK(copy && tp_tensor_is_contiguous(copy));
+      for (int64_t i = 0; i < 15; ++i) expected[i] = values_encode(to, x[i % 5 * 3 + i / 5], element);
+      check_values(copy, expected);
+      /* Into strides, with the source spread over a dimension. */
+      tp_tensor_t *first = tp_tensor_select(source, 0, 0), *turned = tp_tensor_transpose(target, 0, 1);
+      tp_tensor_t *column = tp_tensor_unsqueeze(first, 1);
+      CHECK_OK(tp_tensor_copy(turned, column));
+      for (int64_t i = 0; i < 15; ++i) expected[i] = values_encode(to, x[i % 3], element);
+      check_values(target, expected);
+      release_all((tp_tensor_t *[]){source, target, columns, copy, first, turned, column}, 7);
+      free(x);
+    }
+  }
+}
+
+/* What a float becomes that an integer cannot hold: as the GPU's instructions have it. */
+static void test_casts_out_of_range(void) {
+  double values[] = {1e20, -1e20, NAN, 2.9, -2.9, INFINITY};
+  const int64_t n = 6;
+  tp_tensor_t *source = values_upload(TP_DTYPE_float32, 1, &n, values);
+  tp_tensor_t *narrow = tp_tensor_to(source, TP_DTYPE_int32, 0);
+  tp_tensor_t *wide = tp_tensor_to(source, TP_DTYPE_int64, 0);
+  tp_tensor_t *flags = tp_tensor_to(source, TP_DTYPE_bool, 0);
+  check_values(narrow, (double[]){INT32_MAX, INT32_MIN, 0, 2, -2, INT32_MAX});
+  check_values(wide, (double[]){0x1p63, -0x1p63, -0x1p63, 2, -2, 0x1p63});
+  check_values(flags, (double[]){1, 1, 1, 1, 1, 1});
+  release_all((tp_tensor_t *[]){source, narrow, wide, flags}, 4);
+}
+
+/* More dimensions than the fast paths know, and indices that need the division by multiplication. */
+static void test_many_dimensions(void) {
+  const int64_t shape[] = {2, 3, 1, 4, 5, 2, 3}, dims[] = {6, 2, 4, 0, 5, 3, 1};
+  int64_t numel = 720, steps[7], at[7];
+  double *x;
+  tp_tensor_t *source = values_random(TP_DTYPE_int64, 7, shape, &x);
+  tp_tensor_t *turned = tp_tensor_permute(source, 7, dims), *copy = tp_tensor_contiguous(turned);
+  CHECK(copy && copy != turned);
+  for (int d = 0; d < 7; ++d) steps[d] = tp_tensor_strides(source)[dims[d]];
+  double *got = values_download(copy);
+  for (int64_t i = 0; i < numel; ++i) {
+    int64_t rest = i, place = 0;
+    for (int d = 6; d >= 0; --d) {
+      at[d] = rest % shape[dims[d]];
+      rest /= shape[dims[d]];
+      place += at[d] * steps[d];
+    }
+    CHECK_CLOSE(got[i], x[place], 0, i);
+  }
+  release_all((tp_tensor_t *[]){source, turned, copy}, 3);
+  free(got);
+  free(x);
+}
+
+static void test_overlap(void) {
+  tp_tensor_t *a = tp_tensor_arange_int(0, 1, 8, TP_DTYPE_int32, 0);
+  tp_tensor_t *head = tp_tensor_slice(a, 0, 0, 7, 1), *tail = tp_tensor_slice(a, 0, 1, 8, 1);
+  CHECK_OK(tp_tensor_copy(tail, head));
+  check_values(a, (double[]){0, 0, 1, 2, 3, 4, 5, 6});
+  CHECK_OK(tp_tensor_copy(head, tail));
+  check_values(a, (double[]){0, 1, 2, 3, 4, 5, 6, 6});
+  CHECK_OK(tp_tensor_copy(a, a));
+  check_values(a, (double[]){0, 1, 2, 3, 4, 5, 6, 6});
+  tp_tensor_t *square = tp_tensor_slice(a, 0, 0, 4, 1), *rows = tp_tensor_view(square, 2, (int64_t[]){2, 2});
+  tp_tensor_t *columns = tp_tensor_transpose(rows, 0, 1);
+  CHECK_OK(tp_tensor_copy(rows, columns));
+  check_values(a, (double[]){0, 2, 1, 3, 4, 5, 6, 6});
+  release_all((tp_tensor_t *[]){a, head, tail, square, rows, columns}, 6);
+}
+
+/* Both current streams are other than the default ones, and hold work: the copy must wait for the source's
+ * and be waited for by the target's, for every seed. */
+static void test_between_devices(void) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    CHECK_OK(tp_device_synchronize(0));
+    CHECK_OK(tp_device_synchronize(1));
+    tp_emulated_set_seed(seed);
+    tp_stream_t *streams[] = {tp_stream_from_pool(0, 0), tp_stream_from_pool(1, 0)};
+    for (int d = 0; d < 2; ++d) CHECK_OK(tp_stream_set_current(streams[d]));
+    const int64_t shape[] = {3, 4};
+    tp_tensor_t *source = tp_tensor_empty(TP_DTYPE_float32, 0, 2, shape);
+    tp_tensor_t *target = tp_tensor_empty(TP_DTYPE_int64, 1, 2, (int64_t[]){4, 3});
+    tp_tensor_t *columns = tp_tensor_transpose(target, 0, 1);
+    CHECK_OK(tp_tensor_fill_int(source, 7));
+    CHECK_OK(tp_tensor_fill_int(target, 1));
+    CHECK_OK(tp_tensor_copy(columns, source)); /* cast, sent, and spread over strides */
+    CHECK_OK(tp_tensor_fill_int(source, 9));   /* after the copy, so it must not arrive */
+    tp_tensor_t *back = tp_tensor_to(target, TP_DTYPE_NONE, 0);
+    CHECK(back && tp_tensor_device(back) == 0);
+    double *got = values_download(back);
+    for (int64_t i = 0; i < 12; ++i) CHECK_CLOSE(got[i], 7, 0, i);
+    free(got);
+    release_all((tp_tensor_t *[]){source, target, columns, back}, 4);
+    for (int d = 0; d < 2; ++d) CHECK_OK(tp_stream_set_current(tp_stream_default(d)));
+  }
+  CHECK(tp_device_current() == 0);
+}
+
+/* The host may change its memory as soon as the call returns, pinned memory too. */
+static void test_from_host(void) {
+  float values[6] = {1, 2, 3, 4, 5, 6};
+  float *pinned = NULL;
+  CHECK(cudaHostAlloc((void **)&pinned, sizeof values, cudaHostAllocDefault) == cudaSuccess);
+  memcpy(pinned, values, sizeof values);
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
+  CHECK_OK(tp_stream_set_current(stream));
+  tp_tensor_t *a = tp_tensor_empty(TP_DTYPE_float32, 0, 2, (int64_t[]){2, 3}), *b = tp_tensor_empty_like(a);
+  tp_tensor_t *columns = tp_tensor_transpose(b, 0, 1);
+  CHECK_OK(tp_tensor_copy_from_host(a, pinned, sizeof values));
+  memset(pinned, 0, sizeof values);
+  CHECK_OK(tp_tensor_copy_from_host(columns, values, sizeof values));
+  memset(values, 0, sizeof values);
+  check_values(a, (double[]){1, 2, 3, 4, 5, 6});
+  check_values(columns, (double[]){1, 2, 3, 4, 5, 6});
+  check_values(b, (double[]){1, 3, 5, 2, 4, 6});
+  CHECK_OK(tp_stream_set_current(tp_stream_default(0)));
+  CHECK(cudaFreeHost(pinned) == cudaSuccess);
+  CHECK(tp_tensor_copy_from_host(a, values, 20) == TP_INVALID_ARGUMENT);
+  CHECK(tp_tensor_copy_to_host(a, values, 28) == TP_INVALID_ARGUMENT);
+  release_all((tp_tensor_t *[]){a, b, columns}, 3);
+}
+
+static void test_refused(void) {
+  tp_tensor_t *three = values_poisoned(TP_DTYPE_int32, 1, (int64_t[]){3});
+  tp_tensor_t *two = values_poisoned(TP_DTYPE_int32, 1, (int64_t[]){2});
+  tp_tensor_t *row = tp_tensor_unsqueeze(three, 0), *one = values_poisoned(TP_DTYPE_int32, 1, (int64_t[]){1});
+  tp_tensor_t *same = tp_tensor_expand(one, 1, (int64_t[]){3});
+  CHECK(tp_tensor_copy(three, two) == TP_SHAPE);
+  CHECK(tp_tensor_copy(three, row) == TP_SHAPE);
+  CHECK(tp_tensor_copy(same, three) == TP_INVALID_ARGUMENT);
+  CHECK(!tp_tensor_to(three, 17, 0) && tp_error_status() == TP_DTYPE);
+  CHECK(!tp_tensor_to(three, TP_DTYPE_NONE, 9) && tp_error_status() == TP_DEVICE);
+  check_values(three, (double[]){117, 117, 117});
+  release_all((tp_tensor_t *[]){three, two, row, one, same}, 5);
+}
+
+/* Aligned and not, contiguous and not, more elements than one round of the grid. */
+static void test_fill(void) {
+  for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) {
+    for (int64_t value = 0; value < 3; ++value) {
+      double element[1], expected = values_encode(dtype, (double)value, element);
+      tp_tensor_t *whole = values_poisoned(dtype, 2, (int64_t[]){70001, 3});
+      tp_tensor_t *column = tp_tensor_select(whole, 1, 1), *end = tp_tensor_slice(whole, 0, 1, 70001, 1);
+      double *got = values_download(whole), poison = got[0];
+      free(got);
+      CHECK_OK(tp_tensor_fill_int(column, value));
+      got = values_download(whole);
+      for (int64_t i = 0; i < 210003; ++i) CHECK_CLOSE(got[i], i % 3 == 1 ? expected : poison, 0, i);
+      free(got);
+      CHECK_OK(tp_tensor_fill_float(end, (double)value));
+      got = values_download(whole);
+      for (int64_t i = 3; i < 210003; ++i) CHECK_CLOSE(got[i], expected, 0, i);
+      CHECK_CLOSE(got[0], poison, 0, 0);
+      free(got);
+      release_all((tp_tensor_t *[]){whole, column, end}, 3);
+    }
+  }
+  tp_tensor_t *a = values_poisoned(TP_DTYPE_float32, 0, NULL), *b = values_poisoned(TP_DTYPE_int32, 0, NULL);
+  CHECK_OK(tp_tensor_fill_float(a, -0.0));
+  float zero;
+  CHECK_OK(tp_tensor_copy_to_host(a, &zero, sizeof zero));
+  CHECK(zero == 0 && signbit(zero));
+  CHECK_OK(tp_tensor_fill_float(b, 1e20));
+  check_values(b, (double[]){INT32_MAX});
+  CHECK_OK(tp_tensor_fill_int(b, ((int64_t)1 << 32) + 5));
+  check_values(b, (double[]){5});
+  release_all((tp_tensor_t *[]){a, b}, 2);
+}
+
+static void test_arange(void) {
+  for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) {
+    tp_tensor_t *ints = tp_tensor_arange_int(-3, 2, 5000, dtype, 0);
+    tp_tensor_t *floats = tp_tensor_arange_float(0.25, -0.125, 300, dtype, 0);
+    double *got = values_download(ints), element[1];
+    for (int64_t i = 0; i < 5000; ++i)
+      CHECK_CLOSE(got[i], values_encode(dtype, (double)(-3 + 2 * i), element), 0, i);
+    free(got);
+    got = values_download(floats);
+    for (int64_t i = 0; i < 300; ++i)
+      CHECK_CLOSE(got[i], values_encode(dtype, 0.25 - 0.125 * (double)i, element), 0, i);
+    free(got);
+    release_all((tp_tensor_t *[]){ints, floats}, 2);
+  }
+  tp_tensor_t *none = tp_tensor_arange_int(0, 1, 0, TP_DTYPE_int32, 0);
+  CHECK(none && tp_tensor_numel(none) == 0);
+  tp_tensor_release(none);
+}
+
+int main(void) {
+  values_start();
+  test_casts();
+  test_casts_out_of_range();
+  test_many_dimensions();
+  test_overlap();
+  test_between_devices();
+  test_from_host();
+  test_refused();
+  test_fill();
+  test_arange();
+  for (int32_t device = 0; device < 2; ++device) CHECK(tp_memory_stat(device, 0) == 0); /* nothing is left */
+  return 0;
+}
