@@ -20,13 +20,14 @@ typedef struct fill {
   size_t nbytes;
 } fill_t;
 
-static void copy_rows(unsigned char *target, size_t target_pitch, const unsigned char *source, size_t source_pitch,
-                      size_t width, size_t height) {
+static void copy_rows(unsigned char *target, size_t target_pitch, const unsigned char *source,
+                      size_t source_pitch, size_t width, size_t height) {
   if (width == target_pitch && width == source_pitch) {
     width *= height;
     height = 1;
   }
-  for (size_t row = 0; row < height; row++) memmove(target + row * target_pitch, source + row * source_pitch, width);
+  for (size_t row = 0; row < height; row++)
+    memmove(target + row * target_pitch, source + row * source_pitch, width);
 }
 
 static cudaError_t run_copy(int device, void *payload) {
@@ -144,7 +145,8 @@ static cudaError_t copy_peer(copy_t copy, int target_device, int source_device, 
   int count = emu_device_count();
   if (target_device < 0 || target_device >= count || source_device < 0 || source_device >= count)
     return cudaErrorInvalidDevice;
-  if (copy.width && !(on(copy.target, copy.width, target_device) && on(copy.source, copy.width, source_device)))
+  if (copy.width == 0) return cudaSuccess;
+  if (!on(copy.target, copy.width, target_device) || !on(copy.source, copy.width, source_device))
     return cudaErrorInvalidValue;
   return copy_async(copy, cudaMemcpyDefault, stream);
 }

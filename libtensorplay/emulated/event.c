@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define LIVE 0x4556454E54u
-#define KEPT_HANDLES 256 /* destroyed events that are not yet made again, so that their handles stay invalid */
+#define KEPT_HANDLES 256 /* destroyed events that are not yet made anew, so that their handles stay invalid */
 
 typedef struct event {
   uint64_t live; /* LIVE, or 0 once destroyed */
@@ -128,7 +128,9 @@ static cudaError_t synchronize(cudaEvent_t handle) {
   return emu_context_error(event->device);
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { EMU_RETURN(cudaEventSynchronize, true, synchronize(event)); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  EMU_RETURN(cudaEventSynchronize, true, synchronize(event));
+}
 
 static cudaError_t elapsed(float *out_ms, cudaEvent_t start_handle, cudaEvent_t end_handle) {
   event_t *start = find(start_handle);

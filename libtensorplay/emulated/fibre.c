@@ -60,7 +60,8 @@ static void change(fibre_t *from, fibre_t *to) {
   inside = to == &home ? NULL : to;
 #ifdef __SANITIZE_ADDRESS__
   if (to == &home)
-    __sanitizer_start_switch_fiber(from->state == READY ? &from->sanitizer : NULL, home_stack, home_stack_nbytes);
+    __sanitizer_start_switch_fiber(from->state == READY ? &from->sanitizer : NULL, home_stack,
+                                   home_stack_nbytes);
   else
     __sanitizer_start_switch_fiber(&from->sanitizer, to->stack, STACK_NBYTES);
 #endif
@@ -92,7 +93,8 @@ void emu_fibre_abandon(void) {
 
 static bool prepare(fibre_t *fibre) {
   if (!fibre->stack) {
-    void *stack = mmap(NULL, STACK_NBYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK;
+    void *stack = mmap(NULL, STACK_NBYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (stack == MAP_FAILED) return false;
     fibre->stack = stack;
   }

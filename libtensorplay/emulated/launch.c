@@ -44,8 +44,8 @@ static void note_fault(cudaError_t error, const char *format, va_list arguments)
   char detail[192];
   vsnprintf(detail, sizeof detail, format, arguments);
   running_error = error;
-  snprintf(fault_text, sizeof fault_text, "kernel %s, block (%u, %u, %u): %s", running->name, blockIdx.x, blockIdx.y,
-           blockIdx.z, detail);
+  snprintf(fault_text, sizeof fault_text, "kernel %s, block (%u, %u, %u): %s", running->name, blockIdx.x,
+           blockIdx.y, blockIdx.z, detail);
 }
 
 void emu_kernel_fault(cudaError_t error, const char *format, ...) {
@@ -139,7 +139,8 @@ static void run_block_of_fibres(const launch_t *launch) {
       case EMU_BLOCK_NO_STACK:
         emu_kernel_fault(cudaErrorLaunchOutOfResources, "no memory for the stacks of %u threads", blockDim.x);
       case EMU_BLOCK_DIVERGENT:
-        emu_kernel_fault(cudaErrorLaunchFailure, "some of %u threads ended while others wait at a barrier", blockDim.x);
+        emu_kernel_fault(cudaErrorLaunchFailure, "some of %u threads ended while others wait at a barrier",
+                         blockDim.x);
     }
   }
   /* Without barriers the threads are independent: one after another shows what depends on their number. */
@@ -188,8 +189,8 @@ static const kernel_t *find_handle(const void *handle) {
   return offset < kernel_count * sizeof *kernels && offset % sizeof *kernels == 0 ? handle : NULL;
 }
 
-static cudaError_t launch_kernel(const void *handle, dim3 grid, dim3 block, void **arguments, size_t shared_nbytes,
-                                 cudaStream_t stream_handle) {
+static cudaError_t launch_kernel(const void *handle, dim3 grid, dim3 block, void **arguments,
+                                 size_t shared_nbytes, cudaStream_t stream_handle) {
   const kernel_t *kernel = find_handle(handle);
   emu_stream_t *stream = emu_stream_find(stream_handle);
   if (!kernel) return cudaErrorInvalidDeviceFunction;
@@ -210,13 +211,14 @@ static cudaError_t launch_kernel(const void *handle, dim3 grid, dim3 block, void
   return cudaSuccess;
 }
 
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_nbytes,
-                             cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                             size_t shared_nbytes, cudaStream_t stream) {
   EMU_RETURN(cudaLaunchKernel, true, launch_kernel(kernel, grid, block, arguments, shared_nbytes, stream));
 }
 
 /* Attributes that only allow more overlap, or ask for order that holds anyway, change nothing. */
-static cudaError_t launch_configured(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+static cudaError_t launch_configured(const cudaLaunchConfig_t *config, const void *kernel,
+                                     void **arguments) {
   if (!config || (config->numAttrs && !config->attrs)) return cudaErrorInvalidValue;
   for (unsigned int i = 0; i < config->numAttrs; i++) {
     cudaLaunchAttributeID id = config->attrs[i].id;
@@ -224,7 +226,8 @@ static cudaError_t launch_configured(const cudaLaunchConfig_t *config, const voi
         id != cudaLaunchAttributeProgrammaticStreamSerialization)
       return cudaErrorNotSupported;
   }
-  return launch_kernel(kernel, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream);
+  return launch_kernel(kernel, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
+                       config->stream);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {

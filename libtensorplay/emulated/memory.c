@@ -31,7 +31,8 @@ static cudaError_t allocate(void **out, size_t nbytes) {
   *out = NULL;
   if (nbytes == 0) return cudaSuccess;
   size_t capacity = emu_capacity(device), used = memories[device].used;
-  if (nbytes > capacity || used > capacity || counted(nbytes) > capacity - used) return cudaErrorMemoryAllocation;
+  if (nbytes > capacity || used > capacity || counted(nbytes) > capacity - used)
+    return cudaErrorMemoryAllocation;
   uintptr_t begin = emu_range_make(device, nbytes);
   if (!begin) return cudaErrorMemoryAllocation;
   memories[device].used += counted(nbytes);
@@ -57,8 +58,8 @@ static cudaError_t release(void *address) {
 cudaError_t cudaFree(void *address) { EMU_RETURN(cudaFree, true, release(address)); }
 
 static cudaError_t allocate_pinned(void **out, size_t nbytes, unsigned int flags) {
-  if (!out || (flags & ~(unsigned int)(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)))
-    return cudaErrorInvalidValue;
+  const unsigned int known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+  if (!out || (flags & ~known)) return cudaErrorInvalidValue;
   *out = NULL;
   if (nbytes == 0) return cudaSuccess;
   void *memory;

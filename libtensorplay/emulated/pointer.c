@@ -12,7 +12,7 @@
 #include "include/host_device.h"
 
 #define GiB ((size_t)1 << 30)
-#define DEVICE_SPACE (32 * GiB) /* twice the most memory a device can have, so that gaps never make it short */
+#define DEVICE_SPACE (32 * GiB) /* twice the most memory of a device, so that gaps never make it short */
 #define SPACE (EMU_MAX_DEVICES * DEVICE_SPACE)
 #define PAGE ((size_t)4096)
 
@@ -171,8 +171,9 @@ void *tp_host_address(const void *address) {
     emu_kernel_fault(cudaErrorIllegalAddress, "%p lies in no live allocation of a device", address);
   if (place == EMU_PINNED) return (void *)begin;
   if (!emu_peer_enabled(device, range->device))
-    emu_kernel_fault(cudaErrorIllegalAddress, "memory of device %d at %p, to which device %d has no peer access",
-                     range->device, address, device);
+    emu_kernel_fault(cudaErrorIllegalAddress,
+                     "memory of device %d at %p, to which device %d has no peer access", range->device,
+                     address, device);
   return (void *)(begin + SPACE);
 }
 

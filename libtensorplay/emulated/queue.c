@@ -61,9 +61,11 @@ static emu_stream_t *legacy_blocker(const emu_stream_t *stream) {
   if (stream != legacy) return legacy->first && legacy->first->order < order ? legacy : NULL;
   emu_stream_t *const *all;
   size_t count = emu_streams(&all);
-  for (size_t i = 0; i < count; i++)
-    if (all[i]->first && all[i]->device == stream->device && emu_stream_blocking(all[i]) && all[i]->first->order < order)
+  for (size_t i = 0; i < count; i++) {
+    const emu_piece_t *first = all[i]->first;
+    if (first && first->order < order && all[i]->device == stream->device && emu_stream_blocking(all[i]))
       return all[i];
+  }
   return NULL;
 }
 
@@ -192,7 +194,8 @@ static void run_all(int device, bool only_blocking) {
     emu_stream_t *pending = NULL;
     size_t count = emu_streams(&all);
     for (size_t i = 0; i < count; i++) {
-      if ((device >= 0 && all[i]->device != device) || (only_blocking && !emu_stream_blocking(all[i]))) continue;
+      if (device >= 0 && all[i]->device != device) continue;
+      if (only_blocking && !emu_stream_blocking(all[i])) continue;
       emu_host_saw(all[i]->clock_ns);
       if (all[i]->first && all[i]->first->order <= order) pending = all[i];
     }

@@ -43,7 +43,8 @@ static bool parse_size(const char *text, size_t *out) {
 
 static void complain(const char *variable, const char *got, const char *expected) {
   if (settings.problem[0]) return;
-  snprintf(settings.problem, sizeof settings.problem, "%s is \"%.80s\", expected %s", variable, got, expected);
+  snprintf(settings.problem, sizeof settings.problem, "%s is \"%.80s\", expected %s", variable, got,
+           expected);
 }
 
 static void read_environment(void) {
@@ -58,7 +59,8 @@ static void read_environment(void) {
   }
   text = getenv("TENSORPLAY_EMULATED_MEMORY");
   if (text && !parse_size(text, &settings.memory))
-    complain("TENSORPLAY_EMULATED_MEMORY", text, "bytes per device, for example 512MiB, above 0 and at most 16GiB");
+    complain("TENSORPLAY_EMULATED_MEMORY", text,
+             "bytes per device, for example 512MiB, above 0 and at most 16GiB");
   text = getenv("TENSORPLAY_EMULATED_SEED");
   if (text) {
     if (parse_number(text, &number, &end) && !*end)

@@ -6,7 +6,7 @@
 
 #define LEAST_PRIORITY 0
 #define GREATEST_PRIORITY (-5)
-#define KEPT_HANDLES 64 /* destroyed streams that are not yet made again, so that their handles stay invalid */
+#define KEPT_HANDLES 64 /* destroyed streams that are not yet made anew, so that their handles stay invalid */
 
 static emu_stream_t legacy[EMU_MAX_DEVICES];
 static emu_stream_t **streams; /* those that live or hold pieces; begins with the legacy ones */

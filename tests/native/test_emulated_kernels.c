@@ -62,26 +62,34 @@ static void follow_in_fibre(const void *p) {
 
 static cudaLibrary_t library;
 
+static cudaError_t load(cudaLibrary_t *loaded, const char *image) {
+  return cudaLibraryLoadData(loaded, image, NULL, NULL, 0, NULL, NULL, 0);
+}
+
 static cudaKernel_t find(const char *name) {
   cudaKernel_t kernel;
   CHECK_OK(cudaLibraryGetKernel(&kernel, library, name));
   return kernel;
 }
 
-static cudaError_t launch(const char *name, unsigned int blocks, unsigned int threads, arguments_t arguments) {
+static cudaError_t launch(const char *name, unsigned int blocks, unsigned int threads,
+                          arguments_t arguments) {
   void *pointers[] = {&arguments};
-  return cudaLaunchKernel((const void *)find(name), (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, pointers, 0, NULL);
+  dim3 grid = {blocks, 1, 1}, block = {threads, 1, 1};
+  return cudaLaunchKernel((const void *)find(name), grid, block, pointers, 0, NULL);
 }
 
 static int *out;
 
-static void read_back(int *bytes) { CHECK_OK(cudaMemcpy(bytes, out, THREADS * sizeof *out, cudaMemcpyDeviceToHost)); }
+static void read_back(int *values) {
+  CHECK_OK(cudaMemcpy(values, out, THREADS * sizeof *out, cudaMemcpyDeviceToHost));
+}
 
 static void test_lookup(void) {
   cudaLibrary_t unknown;
   cudaKernel_t kernel;
-  CHECK(cudaLibraryLoadData(&unknown, "emulated:nothing\n", 0, 0, 0, 0, 0, 0) == cudaErrorNoKernelImageForDevice);
-  CHECK(cudaLibraryLoadData(&unknown, "\177ELF", 0, 0, 0, 0, 0, 0) == cudaErrorInvalidKernelImage);
+  CHECK(load(&unknown, "emulated:nothing\n") == cudaErrorNoKernelImageForDevice);
+  CHECK(load(&unknown, "\177ELF") == cudaErrorInvalidKernelImage);
   CHECK(cudaLibraryGetKernel(&kernel, library, "nothing") == cudaErrorSymbolNotFound);
   CHECK(find("follow") != find("exchange"));
 }
@@ -106,19 +114,20 @@ static void test_launch(void) {
 static void test_refused_launches(void) {
   arguments_t arguments = {.out = out};
   void *pointers[] = {&arguments};
+  const void *follow_handle = (const void *)find("follow");
+  dim3 one = {1, 1, 1};
   cudaStream_t other;
   CHECK(launch("follow", 0, 1, arguments) == cudaErrorInvalidConfiguration);
   CHECK(launch("follow", 1, 1025, arguments) == cudaErrorInvalidConfiguration);
-  CHECK(cudaLaunchKernel(&other, (dim3){1, 1, 1}, (dim3){1, 1, 1}, pointers, 0, NULL) == cudaErrorInvalidDeviceFunction);
+  CHECK(cudaLaunchKernel(&other, one, one, pointers, 0, NULL) == cudaErrorInvalidDeviceFunction);
   CHECK_OK(cudaSetDevice(1));
   CHECK_OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
   CHECK_OK(cudaSetDevice(0));
-  CHECK(cudaLaunchKernel((const void *)find("follow"), (dim3){1, 1, 1}, (dim3){1, 1, 1}, pointers, 0, other) ==
-        cudaErrorInvalidResourceHandle);
+  CHECK(cudaLaunchKernel(follow_handle, one, one, pointers, 0, other) == cudaErrorInvalidResourceHandle);
   CHECK_OK(cudaStreamDestroy(other));
   cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeCooperative};
-  cudaLaunchConfig_t config = {.gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}, .attrs = &attribute, .numAttrs = 1};
-  CHECK(cudaLaunchKernelExC(&config, (const void *)find("follow"), pointers) == cudaErrorNotSupported);
+  cudaLaunchConfig_t config = {.gridDim = one, .blockDim = one, .attrs = &attribute, .numAttrs = 1};
+  CHECK(cudaLaunchKernelExC(&config, follow_handle, pointers) == cudaErrorNotSupported);
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   arguments.value = 3;
   CHECK_OK(cudaLaunchKernelExC(&config, (const void *)find("count_threads"), pointers));
@@ -198,7 +207,7 @@ int main(void) {
   tp_host_register_kernel("test", "forgot", sizeof(arguments_t), false, some_wait);
   tp_host_register_kernel("test", "follow", sizeof(arguments_t), false, follow);
   tp_host_register_kernel("test", "follow_in_fibre", sizeof(arguments_t), true, follow_in_fibre);
-  CHECK_OK(cudaLibraryLoadData(&library, "emulated:test\n", NULL, NULL, 0, NULL, NULL, 0));
+  CHECK_OK(load(&library, "emulated:test\n"));
   CHECK_OK(cudaMalloc((void **)&out, THREADS * sizeof *out));
   test_lookup();
   test_launch();

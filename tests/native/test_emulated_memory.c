@@ -147,7 +147,7 @@ static void test_other_copies(void) {
   CHECK(!memcmp(back, "xx", 2));
   CHECK(cudaMemcpyPeerAsync(second, 0, first, 0, 4, NULL) == cudaErrorInvalidValue);
   CHECK(cudaMemcpyPeerAsync(second, 7, first, 0, 4, NULL) == cudaErrorInvalidDevice);
-  CHECK(cudaMemcpy2DAsync(first, 1, rows, 4, 2, 2, cudaMemcpyHostToDevice, NULL) == cudaErrorInvalidPitchValue);
+  CHECK(cudaMemcpy2DAsync(first, 1, rows, 4, 2, 2, cudaMemcpyDefault, NULL) == cudaErrorInvalidPitchValue);
   CHECK_OK(cudaFree(first));
   CHECK_OK(cudaFree(second));
   cudaGetLastError();

@@ -17,7 +17,9 @@ static void note(void *letter) {
   order[length + 1] = 0;
 }
 
-static void letter(cudaStream_t stream, char c) { CHECK_OK(cudaLaunchHostFunc(stream, note, (void *)(uintptr_t)c)); }
+static void letter(cudaStream_t stream, char c) {
+  CHECK_OK(cudaLaunchHostFunc(stream, note, (void *)(uintptr_t)c));
+}
 
 static cudaStream_t new_stream(unsigned int flags) {
   cudaStream_t stream;
