@@ -57,22 +57,37 @@ def read_sentences(path: Path) -> list[str]:
     return sentences
 
 
-def use_emulated_device_without_gpu() -> None:
-    """Chooses the emulated CUDA device, aloud, when there is no GPU that works.
+def cuda_problem(runtime: str) -> str | None:
+    """Why CUDA does not work with a `TENSORPLAY_CUDA_RUNTIME`; None when it does.
 
-    A process settles its CUDA runtime once, so another process is asked, and tensorplay must not have been
-    imported here yet. A runtime that the user chose is left alone.
+    A process settles its CUDA runtime once, so another process is asked.
+    """
+    answer = subprocess.run(
+        [sys.executable, "-m", "tensorplay.doctor", "--json"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TENSORPLAY_CUDA_RUNTIME": runtime},
+    )
+    if answer.returncode:
+        raise SystemExit(f"tensorplay.doctor failed:\n{answer.stderr}")
+    reason: str | None = json.loads(answer.stdout)["backends"]["cuda"]["reason"]
+    return reason
+
+
+def use_emulated_device_without_gpu() -> None:
+    """Chooses the emulated CUDA device, aloud, when no GPU works; tensorplay must not be imported yet.
+
+    A runtime that the user chose is left alone.
     """
     if os.environ.get("TENSORPLAY_CUDA_RUNTIME"):
         return
-    doctor = [sys.executable, "-m", "tensorplay.doctor", "--json"]
-    answer = subprocess.run(doctor, capture_output=True, text=True)
-    if answer.returncode:
-        raise SystemExit(f"tensorplay.doctor failed:\n{answer.stderr}")
-    cuda = json.loads(answer.stdout)["backends"]["cuda"]
-    if not cuda["available"]:
-        print(f"No GPU: {cuda['reason']}\nRunning on TensorPlay's emulated CUDA device instead.")
-        os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
+    problem = cuda_problem("")
+    if problem is None:
+        return
+    if (worse := cuda_problem("emulated")) is not None:
+        raise SystemExit(f"no CUDA device, not even the emulated one: {worse}\n--device cpu runs on the host")
+    print(f"No GPU: {problem}\nRunning on TensorPlay's emulated CUDA device instead.")
+    os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
 
 
 def main() -> None:
@@ -92,6 +107,7 @@ def main() -> None:
         raise SystemExit(f"{error}: the example needs tensorplay-core, tokenizers and tqdm") from None
 
     try:
+        tensorplay.empty(0, device=options.device)  # A device that does not exist is told before anything is loaded.
         folder = model_folder()
         nbytes = (folder / "model.safetensors").stat().st_size
         with tqdm(total=nbytes, desc="Loading the model", unit="B", unit_scale=True) as bar:
@@ -112,7 +128,7 @@ def main() -> None:
     for place in best:
         print(f"  {scores[place]:6.3f}  {sentences[place]}")
     if on_cuda:
-        print(f"\n{tensorplay.cuda.memory_summary()}")
+        print(f"\n{tensorplay.cuda.memory_summary(options.device)}")
 
 
 if __name__ == "__main__":

@@ -112,6 +112,15 @@ def test_clean_errors(weights_folder: Path, tmp_path: Path) -> None:
     assert "not UTF-8" in failure("--sentences", str(binary), "x")
     assert "at least 1" in failure("--top", "0", "x")
     assert "'gpu'" in failure("--device", "gpu", "x")
+    assert "Loading" not in failure("--device", "gpu", "x")
+
+
+def test_a_runtime_that_the_user_chose_is_kept(weights_folder: Path) -> None:
+    done = search("--device", "cuda", "x", TENSORPLAY_CUDA_RUNTIME="none")
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "error: " in done.stderr
+    assert "emulated" not in done.stdout
 
 
 def test_a_missing_weights_package_is_named(tmp_path: Path) -> None:
