@@ -66,6 +66,8 @@ static size_text_t size_text(size_t nbytes) {
     snprintf(out.text, sizeof out.text, "%.2f GiB", (double)nbytes / (double)TP_GiB);
   } else if (nbytes >= TP_MiB) {
     snprintf(out.text, sizeof out.text, "%.2f MiB", (double)nbytes / (double)TP_MiB);
+  } else if (nbytes >= TP_KiB) {
+    snprintf(out.text, sizeof out.text, "%.2f KiB", (double)nbytes / (double)TP_KiB);
   } else {
     snprintf(out.text, sizeof out.text, "%zu bytes", nbytes);
   }
