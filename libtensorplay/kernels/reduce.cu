@@ -24,7 +24,7 @@ struct alignas(16) pack_of {
 
 /* Elements that one lane folds in its own type before they go into a total: short, so that rounding
  * errors of float32 do not grow with the size. */
-enum { RUN = 32 };
+enum { RUN = 16 };
 
 /* Results that one thread of the columns form folds side by side: on the host a vectorised loop. */
 #ifdef __CUDACC__

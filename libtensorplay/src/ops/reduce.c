@@ -84,8 +84,10 @@ static tp_status_t launch(const tp_reduce_args_t *args, int32_t source, int32_t 
 /* The dimensions of `a` whose bit in dims equals `reduced`, as a tensor that only has a shape. */
 static void part_of(tp_tensor_t *part, const tp_tensor_t *a, uint32_t dims, bool reduced) {
   part->ndim = 0;
+  part->numel = 1;
   for (int32_t d = 0; d < a->ndim; ++d) {
     if (((dims >> d) & 1) != reduced) continue;
+    part->numel *= a->shape[d];
     part->shape[part->ndim] = a->shape[d];
     part->strides[part->ndim++] = a->strides[d];
   }
@@ -130,16 +132,16 @@ static tp_status_t run(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tenso
   tp_tensor_t kept = {.ndim = 0}, reduced = {.ndim = 0};
   part_of(&kept, a, dims, false);
   part_of(&reduced, a, dims, true);
+  if (reduced.numel == 0) {
+    double nothing = op == TP_REDUCE_mean ? (double)NAN : op == TP_REDUCE_all ? 1.0 : 0.0;
+    return tp_tensor_fill_float(target, nothing);
+  }
   tp_tensor_t result = kept;
   row_major(&result);
   tp_reduce_args_t args = {.input = a->data, .out = target->data, .op = op, .out_dtype = target->dtype, .divisor = 1};
   tp__layout_make(&args.kept, kept.ndim, kept.shape, 2, (const tp_tensor_t *[]){&result, &kept});
   tp__layout_make(&args.reduced, reduced.ndim, reduced.shape, 1, (const tp_tensor_t *[]){&reduced});
-  if (args.reduced.numel == 0) {
-    double nothing = op == TP_REDUCE_mean ? (double)NAN : op == TP_REDUCE_all ? 1.0 : 0.0;
-    return tp_tensor_fill_float(target, nothing);
-  }
-  if (op == TP_REDUCE_mean) args.divisor = (double)args.reduced.numel;
+  if (op == TP_REDUCE_mean) args.divisor = (double)reduced.numel;
   split(&args);
   tp_stream_t *stream = tp__stream_current(a->device);
   if (args.splits == 1) return launch(&args, a->dtype, a->device, stream, operation);
