@@ -136,6 +136,37 @@ def test_to_that_fails_leaves_the_module_as_it_was() -> None:
     assert block.scale.dtype is tensorplay.float32
 
 
+def test_to_moves_everything_and_back(device: str) -> None:
+    block = Block()
+    parameters = dict(block.named_parameters())
+    weight = block.first.weight.tolist()
+    block.to(device)
+    assert {tensor.device.type for tensor in (*block.parameters(), *block.buffers())} == {device}
+    assert block(tensorplay.ones(1, 2, device=device)).device.type == device
+    block.cpu()
+    assert dict(block.named_parameters()) == parameters
+    assert block.first.weight.tolist() == weight
+
+
+def test_to_that_runs_out_of_memory_on_the_way_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = Block()
+    convert = tensorplay.Tensor.to
+    calls = 0
+
+    def third_fails(tensor: tensorplay.Tensor, *args: Any, **kwargs: Any) -> tensorplay.Tensor:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise tensorplay.OutOfMemoryError("to: no room")
+        return convert(tensor, *args, **kwargs)
+
+    monkeypatch.setattr(tensorplay.Tensor, "to", third_fails)
+    with pytest.raises(tensorplay.OutOfMemoryError):
+        block.half()
+    assert calls == 3
+    assert {tensor.dtype for tensor in block.parameters()} == {tensorplay.float32}
+
+
 def test_train_and_eval_reach_all_modules() -> None:
     block = Block()
     assert block.training
