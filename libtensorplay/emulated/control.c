@@ -198,4 +198,10 @@ int32_t tp_emulated_is_own_address(uintptr_t address) {
   return range != NULL;
 }
 
-const char *tp_emulated_fault_text(void) { return emu_fault_text(); }
+const char *tp_emulated_fault_text(void) {
+  static _Thread_local char text[EMU_FAULT_NBYTES];
+  emu_lock();
+  memcpy(text, emu_fault_text(), sizeof text);
+  emu_unlock();
+  return text;
+}

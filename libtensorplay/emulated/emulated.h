@@ -186,6 +186,8 @@ void emu_capacity_set(int device, size_t nbytes);
 /* Ends the running kernel: does not return. The text is for tp_emulated_fault_text. */
 _Noreturn void emu_kernel_fault(cudaError_t error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+#define EMU_FAULT_NBYTES 256
+/* EMU_FAULT_NBYTES of text. */
 const char *emu_fault_text(void);
 void emu_fault_clear(void);
 /* The device whose kernel runs now. */

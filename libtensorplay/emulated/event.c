@@ -119,13 +119,14 @@ cudaError_t cudaEventQuery(cudaEvent_t event) { EMU_RETURN(cudaEventQuery, true,
 static cudaError_t synchronize(cudaEvent_t handle) {
   event_t *event = find(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
+  int device = event->device; /* another thread may destroy the event meanwhile */
   if (event->mark) {
     emu_mark_t *mark = emu_mark_retain(event->mark);
     if (!mark->done) emu_run_until(mark->stream, mark->order);
     emu_host_saw(mark->time_ns);
     emu_mark_release(mark);
   }
-  return emu_context_error(event->device);
+  return emu_context_error(device);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -34,7 +34,7 @@ static const kernel_t *running;
 static int running_device;
 static jmp_buf running_exit;
 static cudaError_t running_error;
-static char fault_text[256];
+static char fault_text[EMU_FAULT_NBYTES];
 
 int emu_kernel_device(void) { return running_device; }
 const char *emu_fault_text(void) { return fault_text; }

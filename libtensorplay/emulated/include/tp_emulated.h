@@ -71,7 +71,7 @@ TP_API int32_t tp_emulated_fibres(void);
 TP_API int32_t tp_emulated_is_own_address(uintptr_t address);
 
 /* What the last kernel that was ended early did: its name, its block and why; "" when there was none.
- * Static text. */
+ * Valid until the thread's next call of this function. */
 TP_API const char *tp_emulated_fault_text(void);
 
 /* cffi end */
