@@ -53,6 +53,8 @@
 
 /* A function that kernels call. */
 #define TP_DEVICE static __device__ __forceinline__
+/* One that is called seldom: kept out of its callers, so that these stay small. */
+#define TP_DEVICE_COLD static __device__ __attribute__((noinline))
 
 /* ---- addresses ---- */
 

@@ -10,25 +10,31 @@ TP_DEVICE unsigned tp_divide(unsigned n, const tp_divisor_t &by) {
   return (n + high) >> by.shift;
 }
 
+/* The form for more than 2^32 elements, with true divisions. Kept apart, since it is seldom taken and would be
+ * half of the code of every strided kernel. */
+template <int N>
+TP_DEVICE_COLD void tp_layout_places_wide(const tp_layout_t &layout, int operand, long long index,
+                                          long long (&places)[N]) {
+  for (int dim = 0; dim < layout.ndim; ++dim) {
+    long long outer = dim + 1 == layout.ndim ? 0 : index / layout.sizes[dim];
+    long long at = index - outer * layout.sizes[dim];
+    index = outer;
+    for (int i = 0; i < N; ++i) places[i] += at * layout.strides[operand + i][dim];
+  }
+}
+
 /* places[i]: elements from the first one of operand `operand + i` to the index-th in the layout's order.
  * The outermost dimension needs no division; the branch on narrow is the same for all threads. */
 template <int N>
 TP_DEVICE void tp_layout_places(const tp_layout_t &layout, int operand, long long index,
                                 long long (&places)[N]) {
   for (int i = 0; i < N; ++i) places[i] = 0;
+  if (!layout.narrow) return tp_layout_places_wide(layout, operand, index, places);
   unsigned rest = static_cast<unsigned>(index);
   for (int dim = 0; dim < layout.ndim; ++dim) {
-    bool last = dim + 1 == layout.ndim;
-    long long at;
-    if (layout.narrow) {
-      unsigned outer = last ? 0 : tp_divide(rest, layout.divisors[dim]);
-      at = rest - outer * layout.divisors[dim].size;
-      rest = outer;
-    } else {
-      long long outer = last ? 0 : index / layout.sizes[dim];
-      at = index - outer * layout.sizes[dim];
-      index = outer;
-    }
+    unsigned outer = dim + 1 == layout.ndim ? 0 : tp_divide(rest, layout.divisors[dim]);
+    long long at = rest - outer * layout.divisors[dim].size;
+    rest = outer;
     for (int i = 0; i < N; ++i) places[i] += at * layout.strides[operand + i][dim];
   }
 }
