@@ -35,8 +35,9 @@ def core_tables() -> str:
     lines += ["}", "", "# PROMOTION[left][right]", "PROMOTION: dict[str, dict[str, str]] = {"]
     names = [row[0] for row in dtypes]
     for left, *results in rows("src/promotion.def", "TP_PROMOTION"):
-        cells = ", ".join(f'"{n}": "{r}"' for n, r in zip(names, results, strict=True))
-        lines.append(f'    "{left}": {{{cells}}},')
+        lines.append(f'    "{left}": {{')
+        lines += [f'        "{name}": "{result}",' for name, result in zip(names, results, strict=True)]
+        lines.append("    },")
     lines.append("}")
     for table, macro in (("UNARY", "TP_UNARY"), ("BINARY", "TP_BINARY"), ("REDUCE", "TP_REDUCE")):
         lines += ["", "# name: (code, rule)", f"{table}: dict[str, tuple[int, str]] = {{"]
