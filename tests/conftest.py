@@ -48,10 +48,12 @@ def live_memory() -> dict[int, int]:
 
 
 @pytest.fixture(autouse=True)
-def _no_memory_stays() -> Iterator[None]:
+def _no_memory_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test gives back the device memory that it took."""
-    before = live_memory()
+    before, failed = live_memory(), request.session.testsfailed
     yield
+    if request.session.testsfailed > failed:
+        return  # The report of the failure holds the test's variables.
     after = live_memory()
     if any(after[index] > before.get(index, 0) for index in after):
         gc.collect()  # What a test holds in cycles is gone late, and not lost.

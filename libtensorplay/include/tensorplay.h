@@ -233,7 +233,7 @@ TP_API tp_status_t tp_tensor_record_stream(tp_tensor_t *tensor, tp_stream_t *str
 
 /* Dimensions may be negative, counted from the end. Status: INDEX for a dimension out of range. */
 TP_API tp_tensor_t *tp_tensor_transpose(const tp_tensor_t *tensor, int32_t dim0, int32_t dim1);
-/* dims: a permutation of 0 .. ndim-1. Status: INVALID_ARGUMENT when it is none. */
+/* dims: each dimension once, in the new order. Status: INVALID_ARGUMENT when they are not. */
 TP_API tp_tensor_t *tp_tensor_permute(const tp_tensor_t *tensor, int32_t ndim, const int64_t *dims);
 /* One size may be -1: deduced. Status: SHAPE when numel differs; STATE when no view has that shape. */
 TP_API tp_tensor_t *tp_tensor_view(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);

@@ -15,15 +15,15 @@ tp_tensor_t *tp_tensor_permute(const tp_tensor_t *tensor, int32_t ndim, const in
   }
   uint32_t seen = 0;
   for (int32_t d = 0; d < ndim; ++d) {
-    if (dims[d] < 0 || dims[d] >= ndim || seen >> dims[d] & 1) {
-      tp__error_set(TP_INVALID_ARGUMENT, operation,
-                    "got dimension %lld at position %d, expected each of 0 to %d once", (long long)dims[d],
-                    (int)d, (int)ndim - 1);
+    int64_t from = dims[d] < 0 ? dims[d] + ndim : dims[d];
+    if (from < 0 || from >= ndim || seen >> from & 1) {
+      tp__error_set(TP_INVALID_ARGUMENT, operation, "got dimension %lld at position %d, expected each of %d once",
+                    (long long)dims[d], (int)d, (int)ndim);
       return NULL;
     }
-    seen |= (uint32_t)1 << dims[d];
-    shape[d] = tensor->shape[dims[d]];
-    strides[d] = tensor->strides[dims[d]];
+    seen |= (uint32_t)1 << from;
+    shape[d] = tensor->shape[from];
+    strides[d] = tensor->strides[from];
   }
   return tp__tensor_view(tensor, ndim, shape, strides, tensor->offset);
 }

@@ -163,7 +163,11 @@ def empty(*size: int | Sequence[int], dtype: DType | None = None, device: Device
         More bytes than there are.
     """
     backend, place = _plugins.resolve(device)
-    return backend.empty(_shape.integers("empty", size), dtype or _dtype.float32, place)
+    if dtype is None:
+        dtype = _dtype.float32
+    elif not isinstance(dtype, DType):
+        _dtype.check("empty", dtype)
+    return backend.empty(_shape.integers("empty", size), dtype, place)
 
 
 def zeros(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
@@ -182,8 +186,7 @@ def full(
     """Elements of one value; the dtype follows from it by default. Raises as `empty` does."""
     backend, place = _plugins.resolve(device)
     value = _number("full", fill_value)
-    if dtype is None:
-        dtype = _operands.scalar_dtype("full", value)
+    dtype = _operands.scalar_dtype("full", value) if dtype is None else _dtype.check("full", dtype)
     return backend.full(_shape.integers("full", (size,)), value, dtype, place)
 
 
@@ -236,8 +239,8 @@ def arange(
     is_float = any(isinstance(value, float) for value in (low, high, by))
     numel = math.ceil((high - low) / by) if is_float else -int((low - high) // by)
     backend, place = _plugins.resolve(device)
-    if dtype is None:
-        dtype = _dtype.float32 if is_float else _dtype.int64
+    default = _dtype.float32 if is_float else _dtype.int64
+    dtype = default if dtype is None else _dtype.check("arange", dtype)
     return backend.arange(low, by, numel, dtype, place)
 
 

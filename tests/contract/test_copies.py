@@ -1,0 +1,188 @@
+"""Copies and casts between any two devices."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.operands import DTYPES, LAYOUTS, dtypes, layouts, operand, read, seeds, shapes
+from hypothesis import HealthCheck, given, settings
+
+import tensorplay
+from tensorplay.errors import DTypeError, InvalidArgumentError
+
+same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def cast(array: Any, dtype: tensorplay.DType) -> Any:
+    """The elements as the dtype holds them."""
+    exact = array.astype(dtype.numpy)
+    return exact.astype(np.float64) if dtype.is_floating_point else exact
+
+
+@same_device
+@given(shape=shapes, source=dtypes, target=dtypes, layout=layouts, seed=seeds)
+def test_casts(
+    device: str,
+    shape: tuple[int, ...],
+    source: tensorplay.DType,
+    target: tensorplay.DType,
+    layout: str,
+    seed: int,
+) -> None:
+    x, array = operand(device, shape, source, layout, seed, scale=50.0)
+    got = x.to(target)
+    assert got.dtype is target
+    assert (got is x) == (source is target)
+    np.testing.assert_array_equal(read(got), cast(array, target))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("target_layout", ["contiguous", "transposed", "stepped"])
+@pytest.mark.parametrize("source", DTYPES, ids=lambda dtype: dtype.name)
+def test_copy_between_layouts(device: str, layout: str, target_layout: str, source: tensorplay.DType) -> None:
+    x, array = operand(device, (3, 4), source, layout, seed=3)
+    for other in ("cpu", device):
+        for dtype in (source, tensorplay.float32):
+            y, _ = operand(other, (3, 4), dtype, target_layout, seed=4)
+            assert y.copy_(x) is y
+            np.testing.assert_array_equal(read(y), cast(array, dtype))
+    y.copy_(x[:1])
+    np.testing.assert_array_equal(read(y), np.broadcast_to(cast(array, tensorplay.float32)[:1], (3, 4)))
+
+
+def test_copy_to_an_overlapping_view(device: str) -> None:
+    for target, source in ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None))):
+        x = tensorplay.arange(1000, device=device)
+        expected = np.arange(1000)
+        x[target].copy_(x[source])
+        expected[target] = expected[source].copy()
+        assert x.tolist() == expected.tolist()
+
+
+def test_copy_refuses(device: str) -> None:
+    x = tensorplay.zeros(2, 3, device=device)
+    for source in (tensorplay.ones(3, 2, device=device), tensorplay.ones(3, 2), tensorplay.ones(1, 2, 3)):
+        with pytest.raises(InvalidArgumentError, match=r"copy_: got a source of shape .* broadcasts to \(2, 3\)"):
+            x.copy_(source)
+    with pytest.raises(DTypeError, match="copy_: got list, expected a tensor"):
+        x.copy_([1.0])  # type: ignore[arg-type]
+    assert not x.any()
+
+
+def test_spellings_of_to(device: str) -> None:
+    x = tensorplay.ones(2, device=device)
+    here = x.device
+    assert x.to(device) is x
+    assert x.to(here) is x
+    assert x.to(tensorplay.float32) is x
+    assert x.to(device, copy=True) is not x
+    assert x.to(tensorplay.float32, False, True) is not x
+    assert x.to(device=device, dtype=tensorplay.float16, non_blocking=True).dtype is tensorplay.float16
+    assert x.to(device, tensorplay.int32).dtype is tensorplay.int32
+    assert x.to(None, tensorplay.int32).device == here
+    like = tensorplay.zeros(1, dtype=tensorplay.int64)
+    assert x.to(like).dtype is tensorplay.int64
+    assert x.to(like).device == like.device
+    for method, dtype in [
+        ("float", tensorplay.float32), ("half", tensorplay.float16), ("bfloat16", tensorplay.bfloat16),
+        ("int", tensorplay.int32), ("long", tensorplay.int64), ("bool", tensorplay.bool),
+    ]:  # fmt: skip
+        assert getattr(x, method)().dtype is dtype
+    for bad in [(1.5,), (device, device), (tensorplay.float32, device), ([],)]:
+        with pytest.raises(DTypeError, match=r"(to|device): got"):
+            x.to(*bad)
+
+
+def test_a_copy_to_the_host_is_complete_on_return(device: str) -> None:
+    x = tensorplay.zeros(1000, 1000, device=device)
+    for _ in range(5):
+        x += 1
+    for y in (x.to("cpu", non_blocking=True), x.T.cpu(), x[::2].cpu(), x.half().cpu(), x.sum().cpu()):
+        assert (y.numpy() == y.flatten()[0].item()).all()
+
+
+def test_a_source_may_change_after_the_call(device: str) -> None:
+    array = np.ones(100_000, np.float32)
+    x = tensorplay.from_numpy(array).to(device, copy=True)
+    array[:] = 2
+    assert x.sum().item() == 100_000
+
+
+def test_clone_detach_and_contiguous(device: str) -> None:
+    x, array = operand(device, (3, 4), tensorplay.float16, "transposed", seed=0)
+    clone, alias = x.clone(), x.detach()
+    x.zero_()
+    np.testing.assert_array_equal(read(clone), array)
+    assert clone.is_contiguous()
+    assert not alias.any()
+    assert clone.contiguous() is clone
+    assert not x.is_contiguous()
+    assert x.contiguous().is_contiguous()
+
+
+def test_numbers_come_out(device: str) -> None:
+    for dtype in DTYPES:
+        x = tensorplay.ones(1, 1, dtype=dtype, device=device)
+        assert type(x.item()) is type(x.tolist()[0][0])
+        assert x.item() == 1
+        assert bool(x) is True
+        assert int(x) == 1
+        assert float(x) == 1.0
+    assert f"{x[0, 0]:.2f}" == "1.00"
+    assert [10, 20, 30][tensorplay.tensor(2, device=device)] == 30
+    with pytest.raises(InvalidArgumentError, match=r"item: got a tensor of shape \(2,\), expected one element"):
+        tensorplay.ones(2, device=device).item()
+    with pytest.raises(InvalidArgumentError, match="bool: got a tensor"):
+        bool(tensorplay.ones(2, device=device))
+    with pytest.raises(DTypeError, match="index: got a tensor"):
+        [1][tensorplay.tensor(0.0, device=device)]
+
+
+def test_numpy_of_a_device_is_asked_for(device: str) -> None:
+    x = tensorplay.arange(3, device=device)
+    np.testing.assert_array_equal(x.numpy(force=True), [0, 1, 2])
+    if device == "cpu":
+        assert np.shares_memory(x.numpy(), np.asarray(x))
+        assert np.asarray(x, np.float32).dtype == np.float32
+        return
+    for convert in (lambda: x.numpy(), lambda: np.asarray(x)):
+        with pytest.raises(DTypeError, match="numpy: got a tensor on cuda:0, expected one on cpu"):
+            convert()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_pickle_and_copy(device: str, dtype: tensorplay.DType) -> None:
+    x, array = operand(device, (3, 4), dtype, "stepped", seed=2)
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.deepcopy([x, x])[1]):
+        assert (y.dtype, y.device) == (x.dtype, x.device)
+        np.testing.assert_array_equal(read(y), array)
+    shared = copy.copy(x)
+    x.zero_()
+    assert not shared.any()
+    np.testing.assert_array_equal(read(y), array)
+
+
+def test_a_tensor_can_be_replaced_in_place(device: str) -> None:
+    x = tensorplay.ones(2, 3)
+    assert (x.shape, x.dtype) == ((2, 3), tensorplay.float32)
+    y = tensorplay.arange(4, device=device)
+    x._replace(y)
+    y.zero_()
+    assert (x.shape, x.dtype, x.device.type) == ((4,), tensorplay.int64, device)
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+def test_between_two_devices(two_devices: tuple[str, str]) -> None:
+    first, second = two_devices
+    x, array = operand(first, (5, 7), tensorplay.float32, "transposed", seed=1)
+    y = x.to(second)
+    assert str(y.device) == second
+    np.testing.assert_array_equal(read(y), array)
+    z = tensorplay.zeros(5, 7, dtype=tensorplay.float16, device=first)
+    z.copy_(y)
+    np.testing.assert_array_equal(read(z), cast(array, tensorplay.float16))
+    assert y.to(second) is y

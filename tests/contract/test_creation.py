@@ -1,0 +1,177 @@
+"""Making tensors on every device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers.operands import DTYPES, FLOATING, assert_close, read, values
+
+import tensorplay
+from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, SizeOverflowError
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_values_and_dtypes(device: str, dtype: tensorplay.DType) -> None:
+    for made, value in [
+        (tensorplay.zeros(2, 3, dtype=dtype, device=device), 0),
+        (tensorplay.ones((2, 3), dtype=dtype, device=device), 1),
+        (tensorplay.full((2, 3), 1, dtype=dtype, device=device), 1),
+    ]:
+        assert made.dtype is dtype
+        assert made.device.type == device
+        assert made.is_contiguous()
+        np.testing.assert_array_equal(read(made), np.full((2, 3), value))
+    like = tensorplay.zeros_like(made)
+    assert (like.dtype, like.device, like.shape) == (dtype, made.device, (2, 3))
+    assert tensorplay.empty_like(made, dtype=tensorplay.bool).dtype is tensorplay.bool
+
+
+def test_default_dtypes(device: str) -> None:
+    assert tensorplay.empty(1, device=device).dtype is tensorplay.float32
+    for value, dtype in [(True, tensorplay.bool), (1, tensorplay.int64), (1.0, tensorplay.float32)]:
+        assert tensorplay.full((1,), value, device=device).dtype is dtype
+        assert tensorplay.tensor(value, device=device).dtype is dtype
+        assert tensorplay.tensor([[value]], device=device).dtype is dtype
+    assert tensorplay.tensor([], device=device).dtype is tensorplay.float32
+    assert tensorplay.tensor([1, 2.5], device=device).tolist() == [1.0, 2.5]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_arrays_go_there_and_back(device: str, dtype: tensorplay.DType) -> None:
+    array = values((3, 4), dtype, seed=0).astype(dtype.numpy)
+    for source in (array, array.T, array[::-1], array[:, 1::2], array[:0], array[0, 0, ...]):
+        x = tensorplay.tensor(source, device=device)
+        back = x.cpu().numpy()
+        assert x.dtype is dtype
+        assert back.dtype == dtype.numpy
+        np.testing.assert_array_equal(back, source)
+        assert not np.shares_memory(back, array)
+
+
+def test_data_of_python(device: str) -> None:
+    inner = tensorplay.tensor([1, 2], device=device)
+    assert tensorplay.tensor([inner, [3, 4]], device=device).tolist() == [[1, 2], [3, 4]]
+    assert tensorplay.tensor(np.float32(2.5), device=device).tolist() == 2.5
+    for bad in ("abc", None, object(), [None], ["a"]):
+        with pytest.raises(DTypeError, match="tensor: got"):
+            tensorplay.tensor(bad, device=device)
+    with pytest.raises(InvalidArgumentError, match="tensor: "):
+        tensorplay.tensor([[1, 2], [3]], device=device)
+    with pytest.raises(InvalidArgumentError, match="tensor: got the integer"):
+        tensorplay.tensor([2**63], device=device)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.uint8, np.complex64, ">f4", ml_dtypes.float8_e4m3fn])
+def test_dtypes_that_no_tensor_has(device: str, dtype: Any) -> None:
+    array = np.zeros(2, dtype)
+    with pytest.raises(DTypeError, match=f"tensor: got NumPy dtype {array.dtype}, expected one of bool, int32"):
+        tensorplay.tensor(array, device=device)
+    with pytest.raises(DTypeError, match="from_numpy: got NumPy dtype"):
+        tensorplay.from_numpy(array)
+
+
+def test_a_dtype_makes_any_numbers_fit(device: str) -> None:
+    x = tensorplay.tensor(np.array([1.5, -2.5]), dtype=tensorplay.bfloat16, device=device)
+    assert x.tolist() == [1.5, -2.5]
+    with pytest.raises(DTypeError, match="empty: got dtype 'float32', expected a tensorplay dtype"):
+        tensorplay.empty(1, dtype="float32", device=device)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [((5,), range(5)), ((2, 5), range(2, 5)), ((0, 7, 3), range(0, 7, 3)), ((5, 0, -2), range(5, 0, -2)), ((3, 3), [])],
+)
+def test_arange_of_integers(device: str, arguments: tuple[int, ...], expected: Any) -> None:
+    assert_close(tensorplay.arange(*arguments, device=device), np.array(expected, np.int64), tensorplay.int64)
+    got = tensorplay.arange(*arguments, dtype=tensorplay.float16, device=device)
+    assert_close(got, np.array(expected, np.float64), tensorplay.float16)
+
+
+def test_arange_of_fractions(device: str) -> None:
+    assert_close(tensorplay.arange(0, 1, 0.1, device=device), np.arange(0, 1, 0.1), tensorplay.float32)
+    for bad in [(0, 5, 0), (0, 5, -1), (5, 0), (0.0, float("inf")), (float("nan"),)]:
+        with pytest.raises(InvalidArgumentError, match="arange: got"):
+            tensorplay.arange(*bad, device=device)
+
+
+@pytest.mark.parametrize("make", [tensorplay.empty, tensorplay.zeros, tensorplay.rand], ids=lambda f: f.__name__)
+def test_sizes_that_no_tensor_has(device: str, make: Any) -> None:
+    for shape, error, words in [
+        ((-1,), InvalidArgumentError, r"got size -1 in shape \(-1,\), expected 0 or more"),
+        ((2, -5), InvalidArgumentError, "got size -5"),
+        ((2**62,), SizeOverflowError, "expected fewer than 2"),
+        ((2**63,), SizeOverflowError, "expected fewer than 2"),
+        ((2**64 - 1,), SizeOverflowError, "expected fewer than 2"),
+        ((2**64,), SizeOverflowError, "expected fewer than 2"),
+        ((2**32, 2**32), SizeOverflowError, "expected fewer than 2"),
+        ((0, 2**32, 2**32), SizeOverflowError, "expected fewer than 2"),
+        ((1,) * 17, InvalidArgumentError, "got 17 dimensions, expected at most 16"),
+        ((1.5,), DTypeError, "expected integers"),
+        (("3",), DTypeError, "expected integers"),
+    ]:
+        with pytest.raises(error, match=words):
+            make(*shape, device=device)
+    assert make(0, 3, device=device).numel() == 0
+    assert make((1,) * 16, device=device).ndim == 16
+
+
+def test_sizes_that_are_merely_too_large(device: str) -> None:
+    with pytest.raises(OutOfMemoryError) as caught:
+        tensorplay.empty(2**58, device=device)
+    assert isinstance(caught.value, MemoryError)
+    assert isinstance(caught.value, RuntimeError)
+
+
+def test_tensors_without_elements_have_no_address(device: str) -> None:
+    assert tensorplay.empty(0, device=device).data_ptr() == 0
+    assert tensorplay.empty(3, device=device)[3:].data_ptr() == 0
+
+
+def test_live_tensors_do_not_overlap(device: str) -> None:
+    made = [tensorplay.empty(n, device=device) for n in (1, 127, 128, 129, 5)]
+    spans = sorted((x.data_ptr(), x.data_ptr() + x.nbytes) for x in made)
+    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+
+
+def test_asarray_shares_where_it_can(device: str) -> None:
+    x = tensorplay.ones(2, device=device)
+    assert tensorplay.asarray(x) is x
+    assert tensorplay.asarray(x, copy=False) is x
+    assert tensorplay.asarray(x, copy=True) is not x
+    with pytest.raises(InvalidArgumentError, match="asarray: got copy=False"):
+        tensorplay.asarray(x, dtype=tensorplay.float16, copy=False)
+    with pytest.raises(InvalidArgumentError, match="asarray: got copy=False"):
+        tensorplay.asarray([1, 2], device=device, copy=False)
+
+
+def test_from_numpy_shares(device: str) -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x = tensorplay.from_numpy(array[:, 1:])
+    array[0, 1] = 7
+    assert x[0, 0].item() == 7
+    x[1] = -1
+    assert array.tolist() == [[0, 7, 2], [3, -1, -1]]
+    assert x.to(device).tolist() == [[7, 2], [-1, -1]]
+
+
+def test_arrays_that_may_not_be_written(device: str) -> None:
+    array = np.arange(3, dtype=np.int64)
+    array.flags.writeable = False
+    with pytest.raises(InvalidArgumentError, match="from_numpy: got an array that may not be written"):
+        tensorplay.from_numpy(array)
+    for x in (tensorplay.tensor(array, device=device), tensorplay.asarray(array, device=device)):
+        x += 1
+        assert x.tolist() == [1, 2, 3]
+    assert array.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", FLOATING, ids=lambda dtype: dtype.name)
+def test_fills_are_cast(device: str, dtype: tensorplay.DType) -> None:
+    x = tensorplay.empty(3, dtype=dtype, device=device)
+    assert x.fill_(True).tolist() == [1.0] * 3
+    assert x.fill_(tensorplay.tensor(2.5)).tolist() == [2.5] * 3
+    assert x.zero_().tolist() == [0.0] * 3
+    assert tensorplay.full((2,), float("inf"), dtype=dtype, device=device).tolist() == [float("inf")] * 2
