@@ -2,7 +2,7 @@
 #ifndef TP_ELEMENT_H
 #define TP_ELEMENT_H
 
-#include "kernel.h"
+#include "half.h"
 
 template <typename A, typename B>
 struct tp_same {
@@ -20,8 +20,8 @@ TP_DEVICE int tp_wide(int x) { return x; }
 TP_DEVICE long long tp_wide(long long x) { return x; }
 TP_DEVICE float tp_wide(float x) { return x; }
 TP_DEVICE double tp_wide(double x) { return x; }
-TP_DEVICE float tp_wide(__half x) { return __half2float(x); }
-TP_DEVICE float tp_wide(__nv_bfloat16 x) { return __bfloat162float(x); }
+TP_DEVICE float tp_wide(__half x) { return tp_from_half(x); }
+TP_DEVICE float tp_wide(__nv_bfloat16 x) { return tp_from_bfloat16(x); }
 
 /* ---- floating to integer: truncates, keeps to the range, NaN as the GPU's instructions have it ---- */
 
@@ -55,9 +55,9 @@ TP_DEVICE To tp_cast(From from) {
     constexpr long long lowest = -9223372036854775807LL - 1;
     return tp_truncate<long long>(x, lowest, 9223372036854775807LL, lowest);
   } else if constexpr (tp_same<To, __half>::value) {
-    return __float2half(static_cast<float>(x));
+    return tp_to_half(static_cast<float>(x));
   } else if constexpr (tp_same<To, __nv_bfloat16>::value) {
-    return __float2bfloat16(static_cast<float>(x));
+    return tp_to_bfloat16(static_cast<float>(x));
   } else {
     return static_cast<To>(x);
   }

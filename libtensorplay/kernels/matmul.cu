@@ -11,38 +11,76 @@ namespace tp_matmul {
 enum { TILE = TP_MATMUL_TILE };
 
 /* ROWS x COLUMNS: a patch, which one thread sums. DEPTH: the slab's share of k. PITCH: from one k to the next
- * in shared memory; the GPU's is no multiple of its 32 banks. */
+ * in shared memory; no multiple of the GPU's 32 banks, nor of the strides that meet in the host's caches. */
 #ifdef __CUDACC__
 enum { ROWS = 4, COLUMNS = 4, DEPTH = 16, PITCH = TILE + 4 };
 #else
-enum { ROWS = 4, COLUMNS = 8, DEPTH = 64, PITCH = TILE };
+enum { ROWS = 4, COLUMNS = 8, DEPTH = 64, PITCH = TILE + 8 };
 #endif
+/* What one instruction adds. The host's compiler, left alone, makes vectors along k and shuffles them. */
+#ifdef __CUDACC__
+typedef float lanes_t;
+#else
+typedef float lanes_t __attribute__((vector_size(16), may_alias));
+#endif
+enum { WIDTH = sizeof(lanes_t) / sizeof(float) };
+
 enum { ACROSS = TILE / COLUMNS, PATCHES = ACROSS * (TILE / ROWS), PATCH = ROWS * COLUMNS };
 
 /* Copies TILE lines of an operand and DEPTH of its k to slab[k][line]; zeros stand for what lies outside.
- * A line is a row of a or a column of b. Neighbouring threads, and steps of the host's loop, go where
- * elements are adjacent. */
+ * A line is a row of a or a column of b. */
+#ifdef __CUDACC__
 template <typename T>
 TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines, long long depth,
                          float *slab) {
-  bool whole = lines >= TILE && depth >= DEPTH;
-  bool along_k = k_stride == 1;
+  bool along_k = k_stride == 1; /* neighbouring threads take adjacent elements */
   TP_FOR(i, TILE * DEPTH) {
     int line = along_k ? i / DEPTH : i % TILE, k = along_k ? i % DEPTH : i / TILE;
-    bool inside = whole || (line < lines && k < depth);
+    bool inside = line < lines && k < depth;
     slab[k * PITCH + line] = inside ? tp_wide(x[line * line_stride + k * k_stride]) : 0.0f;
   }
 }
+#else
+/* A run of elements as float32: a loop of constant length becomes vectors. */
+template <int LENGTH, typename T>
+TP_DEVICE void load_run(const T *x, long long stride, long long count, float *run) {
+  if (count >= LENGTH && stride == 1) {
+    for (int i = 0; i < LENGTH; ++i) run[i] = tp_wide(x[i]);
+  } else {
+    for (int i = 0; i < LENGTH; ++i) run[i] = i < count ? tp_wide(x[i * stride]) : 0.0f;
+  }
+}
+
+template <typename T>
+TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines, long long depth,
+                         float *slab) {
+  if (k_stride == 1) {
+    TP_FOR(line, TILE) {
+      float run[DEPTH];
+      load_run<DEPTH>(x + line * line_stride, 1, line < lines ? depth : 0, run);
+      for (int k = 0; k < DEPTH; ++k) slab[k * PITCH + line] = run[k];
+    }
+  } else {
+    TP_FOR(k, DEPTH) load_run<TILE>(x + k * k_stride, line_stride, k < depth ? lines : 0, slab + k * PITCH);
+  }
+}
+#endif
 
 /* sums += the patch's share of a slab. a and b point at the patch's first row and column. */
 TP_DEVICE void add_slab(const float *a, const float *b, float *sums) {
-  float patch[PATCH];
-  for (int i = 0; i < PATCH; ++i) patch[i] = sums[i];
+  lanes_t patch[ROWS][COLUMNS / WIDTH];
+  for (int i = 0; i < ROWS; ++i)
+    for (int j = 0; j < COLUMNS / WIDTH; ++j)
+      patch[i][j] = *reinterpret_cast<const lanes_t *>(sums + i * COLUMNS + j * WIDTH);
   for (int k = 0; k < DEPTH; ++k) {
-    for (int i = 0; i < ROWS; ++i)
-      for (int j = 0; j < COLUMNS; ++j) patch[i * COLUMNS + j] += a[k * PITCH + i] * b[k * PITCH + j];
+    for (int j = 0; j < COLUMNS / WIDTH; ++j) {
+      lanes_t lanes = *reinterpret_cast<const lanes_t *>(b + k * PITCH + j * WIDTH);
+      for (int i = 0; i < ROWS; ++i) patch[i][j] += a[k * PITCH + i] * lanes;
+    }
   }
-  for (int i = 0; i < PATCH; ++i) sums[i] = patch[i];
+  for (int i = 0; i < ROWS; ++i)
+    for (int j = 0; j < COLUMNS / WIDTH; ++j)
+      *reinterpret_cast<lanes_t *>(sums + i * COLUMNS + j * WIDTH) = patch[i][j];
 }
 
 template <typename T>
