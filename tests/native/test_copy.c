@@ -115,7 +115,14 @@ static void test_between_devices(void) {
     double *got = values_download(back);
     for (int64_t i = 0; i < 12; ++i) CHECK_CLOSE(got[i], 7, 0, i);
     free(got);
-    release_all((tp_tensor_t *[]){source, target, columns, back}, 4);
+    /* Without temporaries: what the target's stream holds must not come after the copy. */
+    tp_tensor_t *direct = tp_tensor_empty(TP_DTYPE_float32, 1, 2, shape);
+    CHECK_OK(tp_tensor_fill_int(direct, 1));
+    CHECK_OK(tp_tensor_copy(direct, source));
+    got = values_download(direct);
+    for (int64_t i = 0; i < 12; ++i) CHECK_CLOSE(got[i], 9, 0, i);
+    free(got);
+    release_all((tp_tensor_t *[]){source, target, columns, back, direct}, 5);
     for (int d = 0; d < 2; ++d) CHECK_OK(tp_stream_set_current(tp_stream_default(d)));
   }
   CHECK(tp_device_current() == 0);

@@ -133,18 +133,61 @@ static void test_wrap(void) {
   tp_tensor_release(a);
 }
 
-/* Operands count as elements of the promoted dtype: 70000 is infinite in float16. */
+/* Operands count as elements of the promoted dtype: float16 has no 2049, and 70000 is infinite in it. */
 static void test_rounding_of_operands(void) {
   tp_tensor_t *whole = vector(TP_DTYPE_int32, 2, (double[]){70000, 2049});
-  tp_tensor_t *half = vector(TP_DTYPE_float16, 2, (double[]){1, 0});
-  tp_tensor_t *sum = tp_binary(BINARY_add, whole, half, NULL), *tenth = NULL;
-  check_values(sum, (double[]){INFINITY, 2048});
-  tp_tensor_release(sum);
-  tenth = vector(TP_DTYPE_float16, 1, (double[]){0.1});
-  tp_tensor_t *equal = tp_binary_float(BINARY_eq, tenth, 0.1, 0, NULL);
-  check_values(equal, (double[]){1});
-  tp_tensor_t *all[] = {whole, half, tenth, equal};
+  tp_tensor_t *half = vector(TP_DTYPE_float16, 2, (double[]){60000, 2048});
+  tp_tensor_t *difference = tp_binary(BINARY_sub, whole, half, NULL);
+  check_values(difference, (double[]){INFINITY, 0});
+  tp_tensor_t *all[] = {whole, half, difference};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
+}
+
+/* So does a number in a comparison, in the kernels for runs and for strides; in arithmetic it does not. */
+static void test_rounding_of_numbers(void) {
+  tp_tensor_t *run = vector(TP_DTYPE_float16, 4, (double[]){0.1, 0.2, 0.1, 0.2});
+  tp_tensor_t *strided = tp_tensor_slice(run, 0, 0, 4, 2);
+  tp_tensor_t *equal = tp_binary_float(BINARY_eq, run, 0.1, 0, NULL);
+  tp_tensor_t *strided_equal = tp_binary_float(BINARY_eq, strided, 0.1, 0, NULL);
+  check_values(equal, (double[]){1, 0, 1, 0});
+  check_values(strided_equal, (double[]){1, 1});
+  tp_tensor_t *wrapped = vector(TP_DTYPE_int32, 4, (double[]){5, 6, 5, 6});
+  tp_tensor_t *strided_wrapped = tp_tensor_slice(wrapped, 0, 0, 4, 2);
+  tp_tensor_t *wrapped_equal = tp_binary_int(BINARY_eq, strided_wrapped, ((int64_t)1 << 32) + 5, 0, 0, NULL);
+  check_values(wrapped_equal, (double[]){1, 1});
+  double tenth = (double)(float)0.1, x[] = {0.1, 0.2, 0.1, 0.2}, expected[4], element[1];
+  tp_tensor_t *exact = values_upload(TP_DTYPE_float16, 1, (int64_t[]){4}, x);
+  tp_tensor_t *product = tp_binary_float(BINARY_mul, exact, 0.1, 0, NULL);
+  for (int i = 0; i < 4; ++i)
+    expected[i] = values_encode(TP_DTYPE_float16, (double)((float)x[i] * (float)tenth), element);
+  check_values(product, expected);
+  tp_tensor_t *all[] = {run,     strided,         equal,         strided_equal, exact,
+                        wrapped, strided_wrapped, wrapped_equal, product};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
+}
+
+/* Categories win over dimensions, dimensions over 0-d tensors, and among equals the table decides. */
+static void test_promotion(void) {
+  static const struct {
+    int32_t a;
+    bool a_weak;
+    int32_t b;
+    bool b_weak;
+    int32_t result;
+  } cases[] = {
+      {TP_DTYPE_float16, false, TP_DTYPE_bfloat16, false, TP_DTYPE_float32},
+      {TP_DTYPE_int64, false, TP_DTYPE_float16, false, TP_DTYPE_float16},
+      {TP_DTYPE_bool, false, TP_DTYPE_int32, false, TP_DTYPE_int32},
+      {TP_DTYPE_float32, true, TP_DTYPE_float16, false, TP_DTYPE_float16},
+      {TP_DTYPE_float16, false, TP_DTYPE_float32, true, TP_DTYPE_float16},
+      {TP_DTYPE_float32, true, TP_DTYPE_float16, true, TP_DTYPE_float32},
+      {TP_DTYPE_int64, true, TP_DTYPE_int32, true, TP_DTYPE_int64},
+      {TP_DTYPE_int64, true, TP_DTYPE_int32, false, TP_DTYPE_int32},
+      {TP_DTYPE_int64, true, TP_DTYPE_bool, false, TP_DTYPE_int64},
+      {TP_DTYPE_int32, false, TP_DTYPE_float16, true, TP_DTYPE_float16},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+    CHECK(tp__promote(cases[i].a, cases[i].a_weak, cases[i].b, cases[i].b_weak) == cases[i].result);
 }
 
 static void test_where(void) {
@@ -179,6 +222,8 @@ int main(void) {
   test_nan();
   test_wrap();
   test_rounding_of_operands();
+  test_rounding_of_numbers();
+  test_promotion();
   test_where();
   for (int32_t device = 0; device < 2; ++device) CHECK(tp_memory_stat(device, 0) == 0); /* nothing is left */
   return 0;
