@@ -1,6 +1,6 @@
 """One MiniLM-L6 forward pass, in ms with the wait for its result, beside the same arithmetic in torch.
 
-    python tests/benchmarks/model.py
+    python tests/benchmarks/model.py [--shapes 1x16,1x128,64x128] [--runs 20]
 
 The weights are random: they do not change the time. Both models get the same ones, and their results are
 compared before anything is timed.
@@ -8,6 +8,7 @@ compared before anything is timed.
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 import time
@@ -34,10 +35,7 @@ CONFIG = Config(
     type_vocab_size=2,
     layer_norm_eps=1e-12,
 )
-# (batch, tokens)
-SHAPES = [(1, 16), (1, 128), (16, 128)]
 AIM = 0.55
-RUNS = 20
 
 
 class Lean:
@@ -84,23 +82,27 @@ class Lean:
         return functional.normalize(hidden.mean(1), dim=-1)
 
 
-def milliseconds(call: Callable[[], Any], synchronize: Callable[[], None]) -> Callable[[], float]:
-    """A function that times some runs, each with its wait."""
+def milliseconds(call: Callable[[], Any], synchronize: Callable[[], None], runs: int) -> Callable[[], float]:
+    """A function that times some runs, each with its wait; it has run once."""
 
     def once() -> float:
         synchronize()
         start = time.perf_counter()
-        for _ in range(RUNS):
+        for _ in range(runs):
             call()
             synchronize()
-        return (time.perf_counter() - start) / RUNS * 1e3
+        return (time.perf_counter() - start) / runs * 1e3
 
-    for _ in range(3):
-        once()
+    once()
     return once
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shapes", default="1x16,1x128,64x128", help="batch x tokens, with commas")
+    parser.add_argument("--runs", type=int, default=20, help="forward passes in one measurement")
+    options = parser.parse_args()
+    shapes = [tuple(map(int, shape.split("x"))) for shape in options.shapes.split(",")]
     torch = find_torch()
     tensorplay.manual_seed(0)
     model = MiniLM(CONFIG).eval()
@@ -109,16 +111,16 @@ def main() -> None:
     for dtype in ("float32", "float16"):  # in this order: rounded weights do not come back
         ours = model.to("cuda", getattr(tensorplay, dtype))
         lean = None if torch is None else Lean(torch, weights, dtype)
-        for batch, tokens in SHAPES:
+        for batch, tokens in shapes:
             ids = np.random.default_rng(0).integers(1000, 30000, (batch, tokens))
-            rows.append(compare(f"{dtype}, batch {batch}, {tokens} tokens", ours, lean, ids))
+            rows.append(compare(f"{dtype}, batch {batch}, {tokens} tokens", ours, lean, ids, options.runs))
     print_table("MiniLM-L6 forward, eager", "ms", rows)
 
 
-def compare(name: str, ours: MiniLM, lean: Lean | None, ids: np.ndarray[Any, Any]) -> Row:
+def compare(name: str, ours: MiniLM, lean: Lean | None, ids: np.ndarray[Any, Any], runs: int) -> Row:
     """Times both on the same ids, once they agree."""
     here = tensorplay.tensor(ids, device="cuda")
-    measure = milliseconds(lambda: ours(here), tensorplay.cuda.synchronize)
+    measure = milliseconds(lambda: ours(here), tensorplay.cuda.synchronize, runs)
     if lean is None:
         (time_ours,) = medians(measure)
         assert time_ours is not None
@@ -127,7 +129,7 @@ def compare(name: str, ours: MiniLM, lean: Lean | None, ids: np.ndarray[Any, Any
     with lean.torch.inference_mode():
         cosine = (ours(here).float().cpu().numpy() * lean(there).float().cpu().numpy()).sum(-1).min()
         assert cosine > 0.999, f"{name}: the results differ, cosine {cosine}"
-        peer = milliseconds(lambda: lean(there), lean.torch.cuda.synchronize)
+        peer = milliseconds(lambda: lean(there), lean.torch.cuda.synchronize, runs)
         time_ours, time_peer = medians(measure, peer)
     assert time_ours is not None
     return Row(name, time_ours, time_peer, AIM)

@@ -2,7 +2,8 @@
 
     python tests/benchmarks/throughput.py [--mib SIZE] [--matmul N]
 
-GB/s count each input read once and each output written once; times are the device's own, between two events.
+GB/s count each input read once and each output written once; times are the device's own, between two events
+(on the emulated device they are virtual and say nothing).
 """
 
 from __future__ import annotations

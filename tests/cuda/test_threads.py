@@ -69,7 +69,7 @@ def test_errors_belong_to_the_thread(gpu: None) -> None:
             try:
                 tp.zeros(number + 2, device="cuda") + tp.zeros(number + 3, device="cuda")
             except tp.errors.InvalidArgumentError as error:
-                assert f"({number + 2},)" in str(error)  # noqa: PT017
+                assert f"({number + 2},)" in str(error)
             else:
                 raise AssertionError("no error")
 
