@@ -47,8 +47,8 @@ typedef struct tp_flat_args {
   tp_scalar_t scalar;
 } tp_flat_args_t;
 
-/* Any strides and dtypes. Elements are rounded to dtype `round` (TP_DTYPE_*) before they are used, the
- * scalar only when round_scalar is set. */
+/* Any strides and dtypes. Elements and results are rounded to dtype `round` (TP_DTYPE_*), the scalar only
+ * when round_scalar is set. */
 typedef struct tp_strided_args {
   tp_layout_t layout;
   void *out;

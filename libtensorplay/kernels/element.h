@@ -100,6 +100,8 @@ TP_DEVICE T tp_round(T value, int dtype) {
       return tp_cast<T>(tp_cast<__nv_bfloat16>(value));
     case TP_DTYPE_int32:
       return tp_cast<T>(tp_cast<int>(value));
+    case TP_DTYPE_bool:
+      return tp_cast<T>(tp_cast<bool>(value));
   }
   return value;
 }

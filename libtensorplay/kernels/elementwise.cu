@@ -85,7 +85,7 @@ TP_DEVICE void tp_strided_unary(const tp_strided_args_t &p) {
       long long places[2];
       tp_layout_places(p.layout, 0, first + i, places);
       T x = tp_strided_element<T>(p, 0, a, places[1], T());
-      tp_store(out, p.out_dtype, places[0], tp_unary_of(p.op, x));
+      tp_store(out, p.out_dtype, places[0], tp_round(tp_unary_of(p.op, x), p.round));
     }
   }
 }
@@ -103,7 +103,7 @@ TP_DEVICE void tp_strided_binary(const tp_strided_args_t &p) {
       tp_layout_places(p.layout, 0, first + i, places);
       T x = tp_strided_element<T>(p, 0, a, places[1], scalar);
       T y = tp_strided_element<T>(p, 1, b, places[2], scalar);
-      tp_store(out, p.out_dtype, places[0], tp_binary_of(p.op, x, y));
+      tp_store(out, p.out_dtype, places[0], tp_round(tp_binary_of(p.op, x, y), p.round));
     }
   }
 }

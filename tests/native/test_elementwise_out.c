@@ -70,7 +70,16 @@ static void test_cast_into_out(void) {
     tp_tensor_release(out);
     tp_tensor_release(wide);
   }
-  tp_tensor_release(a);
+  /* Computed in the promoted dtype first: True or True is True, and int32 wraps before it is int64. */
+  tp_tensor_t *flags = vector(TP_DTYPE_bool, 1, (double[]){1});
+  tp_tensor_t *most = vector(TP_DTYPE_int32, 1, (double[]){INT32_MAX});
+  tp_tensor_t *out = values_poisoned(TP_DTYPE_int64, 1, (int64_t[]){1});
+  check_is_out(tp_binary(BINARY_add, flags, flags, out), out);
+  check_values(out, (double[]){1});
+  check_is_out(tp_binary_int(BINARY_add, most, 1, 0, 0, out), out);
+  check_values(out, (double[]){INT32_MIN});
+  tp_tensor_t *all[] = {a, flags, most, out};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
 }
 
 static void test_refused(void) {
