@@ -27,7 +27,8 @@ def pathfinder(monkeypatch: pytest.MonkeyPatch, path: str | None) -> None:
             raise RuntimeError(f"{name} not found")
         return SimpleNamespace(abs_path=path)
 
-    monkeypatch.setitem(sys.modules, "cuda.pathfinder", SimpleNamespace(load_nvidia_dynamic_lib=load))  # type: ignore[arg-type]
+    module = SimpleNamespace(load_nvidia_dynamic_lib=load)
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", module)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("major", [12, 13])

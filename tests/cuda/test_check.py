@@ -71,6 +71,14 @@ def test_cuda_failure_carries_code_name_and_operation(emulated: None) -> None:
     assert tensor.sum().item() == 0
 
 
+def test_failure_in_a_forked_child_says_why(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tensorplay.testing import emulated as control
+
+    monkeypatch.setattr(native, "is_forked", True)
+    with control.fail("cudaStreamSynchronize", error=3), pytest.raises(tp.AcceleratorError, match="'spawn'"):
+        tp.cuda.current_stream().synchronize()
+
+
 def test_a_failed_allocation_in_the_driver_is_out_of_memory(emulated: None) -> None:
     from tensorplay.testing import emulated as control
 

@@ -5,7 +5,13 @@ variant of the library serves is told by ``TENSORPLAY_CUDA_RUNTIME`` (``cuda12``
 ``none``), else by the driver.
 """
 
-from tensorplay.errors import AcceleratorError, OutOfMemoryError
+try:
+    from tensorplay.errors import AcceleratorError, OutOfMemoryError
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "tensorplay.cuda needs the distribution tensorplay-core, which is not installed: pip install tensorplay-core",
+        name=error.name,
+    ) from error
 
 from .device import (
     DeviceProperties,

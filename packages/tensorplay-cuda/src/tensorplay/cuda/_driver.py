@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import subprocess
 import sys
 
 from ._visible import visible
@@ -104,6 +103,8 @@ def _ask_uuids(nvml: ctypes.CDLL) -> list[str] | None:
 @functools.cache
 def _count_in_child(visible_devices: str | None, order: str | None) -> int:
     """Asks CUDA itself in another process; kept for each setting of the two variables, which it inherits."""
+    import subprocess  # takes milliseconds, and is seldom needed
+
     if not sys.executable:
         return 0
     try:

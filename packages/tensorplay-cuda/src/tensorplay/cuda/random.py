@@ -7,7 +7,7 @@ nothing: a seed that is given before first use waits until the library starts.
 from __future__ import annotations
 
 import operator
-import secrets
+import os
 from typing import SupportsIndex
 
 from tensorplay.errors import InvalidArgumentError
@@ -39,14 +39,14 @@ def manual_seed_all(seed: SupportsIndex) -> None:
 
 def seed() -> int:
     """Seeds the current device's generator by chance and returns the seed."""
-    chosen = secrets.randbits(64)
+    chosen = _by_chance()
     manual_seed(chosen)
     return chosen
 
 
 def seed_all() -> int:
     """Seeds the generators of all visible devices alike, by chance, and returns the seed."""
-    chosen = secrets.randbits(64)
+    chosen = _by_chance()
     manual_seed_all(chosen)
     return chosen
 
@@ -79,6 +79,10 @@ def device_state(index: int) -> tuple[int, int]:
     seed, offset = native.ffi.new("uint64_t *"), native.ffi.new("uint64_t *")
     check(native.tp_generator_get_state(index, seed, offset))
     return int(seed[0]), int(offset[0])
+
+
+def _by_chance() -> int:
+    return int.from_bytes(os.urandom(8), "little")
 
 
 def _seed_waiting() -> None:
