@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from helpers import fresh
+
 from tensorplay import cuda
 
 # Modules that take milliseconds and that an import does not need.

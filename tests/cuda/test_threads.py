@@ -96,11 +96,10 @@ def test_first_use_in_many_threads_starts_once(gpu: None) -> None:
 
 def test_import_starts_no_thread() -> None:
     code = """
-        import os, threading
+        import os
+        import numpy
+        before = os.listdir("/proc/self/task")
         import tensorplay, tensorplay.cuda
-        threads = set(os.listdir("/proc/self/task"))
-        print(threading.active_count(), tensorplay.cuda._library.native.is_started)
-        import sys
-        assert "_cffi_backend" not in sys.modules
+        print(os.listdir("/proc/self/task") == before, tensorplay.cuda._library.native.is_started)
     """
-    assert fresh.run(code) == "1 False\n"
+    assert fresh.run(code) == "True False\n"
