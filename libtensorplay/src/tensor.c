@@ -22,8 +22,9 @@ int32_t tp__dtype_category(int32_t dtype) { return dtypes[dtype].category; }
 
 bool tp__dtype_is_floating(int32_t dtype) { return dtypes[dtype].category == TP_CATEGORY_FLOAT; }
 
-/* Elements and C-order strides of a shape; torch's rule for the strides around a size of 0. */
-static bool measure(int32_t ndim, const int64_t *shape, int64_t *strides, int64_t *out_numel) {
+/* Elements and C-order strides of a shape; torch's rule for the strides around a size of 0. False when the
+ * bytes need more than 63 bits, sizes of 0 left out, as strides leave them out too. */
+static bool measure(int32_t ndim, const int64_t *shape, size_t itemsize, int64_t *strides, int64_t *out_numel) {
   int64_t step = 1;
   bool empty = false;
   for (int32_t d = ndim - 1; d >= 0; --d) {
@@ -32,7 +33,8 @@ static bool measure(int32_t ndim, const int64_t *shape, int64_t *strides, int64_
     if (shape[d] > 1 && __builtin_mul_overflow(step, shape[d], &step)) return false;
   }
   *out_numel = empty ? 0 : step;
-  return true;
+  int64_t nbytes;
+  return !__builtin_mul_overflow(step, (int64_t)itemsize, &nbytes);
 }
 
 static tp__storage_t *storage_new(int32_t device, size_t nbytes, const char *operation) {
@@ -73,15 +75,13 @@ tp_tensor_t *tp__tensor_new(int32_t dtype, int32_t device, int32_t ndim, const i
                   sizeof *tensor);
     return NULL;
   }
-  size_t nbytes = 0;
-  if (!measure(ndim, shape, tensor->strides, &tensor->numel) ||
-      __builtin_mul_overflow((size_t)tensor->numel, dtypes[dtype].size, &nbytes) || nbytes > PTRDIFF_MAX) {
+  if (!measure(ndim, shape, dtypes[dtype].size, tensor->strides, &tensor->numel)) {
     tp__descriptor_give_tensor(tensor);
     tp__error_set(TP_OVERFLOW, operation, "a shape with more than %td bytes of %s", PTRDIFF_MAX,
                   dtypes[dtype].name);
     return NULL;
   }
-  tensor->storage = storage_new(device, nbytes, operation);
+  tensor->storage = storage_new(device, (size_t)tensor->numel * dtypes[dtype].size, operation);
   if (!tensor->storage) {
     tp__descriptor_give_tensor(tensor);
     return NULL;

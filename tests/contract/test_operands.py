@@ -94,7 +94,7 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
         return x, y, draw.maybe(draw.tensor(x.dtype, draw(st.sampled_from([y.shape[:1], near]))))
     if method in ("view", "reshape", "expand"):
         numel = [x.numel()] if x.numel() else [0]
-        return x, draw(st.lists(st.sampled_from([-1, 1, 2, 3, *numel, *x.shape]), max_size=4).map(tuple))
+        return x, draw(st.lists(st.sampled_from([-1, 1, 2, 3, 2**40, *numel, *x.shape]), max_size=4).map(tuple))
     if method == "permute":
         return x, draw(st.permutations(range(x.ndim)).map(tuple) | st.lists(dims, max_size=3).map(tuple))
     if method == "transpose":

@@ -31,27 +31,52 @@ def integers(operation: str, arguments: Sequence[Any]) -> Shape:
         raise DTypeError(f"{operation}: got {arguments!r}, expected integers") from None
 
 
-def check_sizes(operation: str, shape: Sequence[int], itemsize: int) -> Shape:
-    """The shape as a tuple, once a tensor can have it.
+def check_signs(operation: str, shape: Sequence[int]) -> Shape:
+    """The shape as a tuple.
 
     Raises
     ------
     InvalidArgumentError
         A size is negative, or there are more than 16 dimensions.
-    SizeOverflowError
-        The elements or their bytes cannot be counted in 63 bits.
     """
     shape = tuple(shape)
     if len(shape) > MAX_NDIM:
         raise InvalidArgumentError(f"{operation}: got {len(shape)} dimensions, expected at most {MAX_NDIM}")
-    # Sizes of 0 are left out of the product, as strides are computed without them too.
-    nbytes = itemsize
     for size in shape:
         if size < 0:
             raise InvalidArgumentError(f"{operation}: got size {size} in shape {shape}, expected 0 or more")
+    return shape
+
+
+def check_sizes(operation: str, shape: Sequence[int], itemsize: int) -> Shape:
+    """The shape as a tuple, once a contiguous tensor can have it; raises as `check_signs` does, too.
+
+    Raises
+    ------
+    SizeOverflowError
+        The bytes cannot be counted in 63 bits. Sizes of 0 are left out, as strides leave them out.
+    """
+    shape = check_signs(operation, shape)
+    nbytes = itemsize
+    for size in shape:
         nbytes *= max(size, 1)
     if nbytes >= _LIMIT:
         raise SizeOverflowError(f"{operation}: shape {shape} needs {nbytes} bytes, expected fewer than 2**63")
+    return shape
+
+
+def check_numel(operation: str, shape: Sequence[int]) -> Shape:
+    """The shape as a tuple, once a view can have it; raises as `check_signs` does, too.
+
+    Raises
+    ------
+    SizeOverflowError
+        The elements cannot be counted in 63 bits; they may be fewer in memory.
+    """
+    shape = check_signs(operation, shape)
+    numel = math.prod(shape)
+    if numel >= _LIMIT:
+        raise SizeOverflowError(f"{operation}: shape {shape} has {numel} elements, expected fewer than 2**63")
     return shape
 
 
@@ -141,10 +166,11 @@ def infer(operation: str, shape: Sequence[int], numel: int) -> Shape:
     if -1 in shape:
         if known == 0 or numel % known:
             raise InvalidArgumentError(f"{operation}: got shape {shape}, expected one that {numel} elements fill")
-        return tuple(numel // known if size == -1 else size for size in shape)
+        shape = tuple(numel // known if size == -1 else size for size in shape)
+        known = numel
     if known != numel:
         raise InvalidArgumentError(f"{operation}: got shape {shape} of {known} elements, expected {numel} elements")
-    return shape
+    return check_sizes(operation, shape, 1)
 
 
 def expanded(operation: str, old: Shape, shape: Sequence[int]) -> Shape:
@@ -169,7 +195,7 @@ def expanded(operation: str, old: Shape, shape: Sequence[int]) -> Shape:
         if size < 0 or (here not in (None, 1) and size != here):
             raise InvalidArgumentError(f"{operation}: got shape {shape}, expected one that shape {old} broadcasts to")
         result.append(size)
-    return tuple(result)
+    return check_numel(operation, result)
 
 
 def contiguous_strides(shape: Shape) -> Shape:
