@@ -15,8 +15,9 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 import toolkit
@@ -181,23 +182,35 @@ def build_binding(out: Path) -> None:
         )  # fmt: skip
 
 
+def build_kernels(versions: list[str], out: Path) -> None:
+    """Compiles every kernel file for the GPU, with the half types of the newest toolkit."""
+    from nvrtc import build_images
+
+    build_images(HERE / "kernels", toolkit.find_toolkit(versions[-1]).include[0], out)
+
+
 def build(targets: list[str], out: Path, kernels: bool = True) -> None:
     """Builds everything that ``tensorplay.cuda._native`` loads into the folder `out`."""
     _cc(), _cxx()  # a missing one is said before anything is emptied or compiled
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     versions = [target for target in targets if target != "emulated"]
-    for target in targets:
-        version = toolkit.headers_of_emulated(targets) if target == "emulated" else target
-        build_library(target, toolkit.find_toolkit(version), out)
-    if "emulated" in targets:
-        build_emulated_images(out / "kernels_emulated")
+    # The longest first: the kernels of the GPU keep one worker busy while the other makes the rest.
+    steps: list[Callable[[], object]] = []
     if versions and kernels:
-        from nvrtc import build_kernels
-
-        include = (HERE / "kernels", toolkit.find_toolkit(versions[-1]).include[0])
-        build_kernels(sorted((HERE / "kernels").glob("*.cu")), include, out / "kernels")
-    build_binding(out)
+        steps.append(partial(build_kernels, versions, out / "kernels"))
+    if "emulated" in targets:
+        kit = toolkit.find_toolkit(toolkit.headers_of_emulated(targets))
+        steps.append(partial(build_library, "emulated", kit, out))
+        steps.append(partial(build_emulated_images, out / "kernels_emulated"))
+    steps += [partial(build_library, version, toolkit.find_toolkit(version), out) for version in versions]
+    steps.append(partial(build_binding, out))
+    with ThreadPoolExecutor(JOBS) as pool:
+        running = [pool.submit(step) for step in steps]
+        for done in as_completed(running):
+            if done.exception():
+                pool.shutdown(wait=False, cancel_futures=True)
+            done.result()
 
 
 def main() -> int:

@@ -73,15 +73,17 @@ def _compile_to_file(job: tuple[Path, int, bool, tuple[Path, ...], Path]) -> Non
     target.write_bytes(pack(compile_image(source, architecture, ptx, include)))
 
 
-def build_kernels(sources: list[Path], include: tuple[Path, ...], out: Path) -> None:
-    """Writes <family>.sm_<n>.z and <family>.ptx.z of every source into the folder `out`."""
+def build_images(kernels: Path, cuda: Path, out: Path) -> None:
+    """Writes <family>.sm_<n>.z and <family>.ptx.z of every .cu file of `kernels` into the folder `out`."""
     out.mkdir(parents=True, exist_ok=True)
+    targets = [(architecture, False, f"sm_{architecture}") for architecture in CUBINS] + [(PTX, True, "ptx")]
+    # The longest files first, so that both workers end at about the same time.
+    sources = sorted(kernels.glob("*.cu"), key=lambda path: -path.stat().st_size)
     jobs = [
-        (source, architecture, False, include, out / f"{source.stem}.sm_{architecture}.z")
+        (source, architecture, ptx, (kernels, cuda), out / f"{source.stem}.{name}.z")
         for source in sources
-        for architecture in CUBINS
+        for architecture, ptx, name in targets
     ]
-    jobs += [(source, PTX, True, include, out / f"{source.stem}.ptx.z") for source in sources]
     # Processes, since NVRTC holds one lock per process. Spawned, so that no lock is copied while it is held.
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
         for _ in pool.map(_compile_to_file, jobs):
