@@ -4,10 +4,9 @@
 
 #include "args_layout.h"
 
-enum {
-#define TP_REDUCE(name, code, rule) TP_REDUCE_##name = code,
-#include "ops.def"
-};
+/* What the kernels know of the operations. A mean is a sum that is divided; any and all of bool are the
+ * highest and the lowest. */
+enum { TP_FOLD_SUM, TP_FOLD_HIGHEST, TP_FOLD_LOWEST };
 
 /* As out_dtype: totals as they are, double for floating input and long long for the others. */
 #define TP_REDUCE_TOTALS (-1)
@@ -23,7 +22,7 @@ typedef struct tp_reduce_args {
   long long split;     /* reduced elements of one split */
   long long splits;
   double divisor; /* a floating total is divided by it at the end */
-  int op;         /* TP_REDUCE_<name> */
+  int fold;       /* TP_FOLD_* */
   int out_dtype;  /* TP_DTYPE_<name> or TP_REDUCE_TOTALS */
 } tp_reduce_args_t;
 

@@ -33,13 +33,29 @@ enum { LANES = 1 };
 enum { LANES = 64 };
 #endif
 
-/* Integers are summed in int64 from the start: they would overflow in a lane. */
-template <typename N>
-struct sum_lane {
-  typedef N type;
+/* What a lane holds of elements of type T: half types are computed in float32. */
+template <typename T>
+struct lane_of {
+  typedef T type;
 };
 template <>
-struct sum_lane<int> {
+struct lane_of<bool> {
+  typedef int type;
+};
+template <>
+struct lane_of<__half> {
+  typedef float type;
+};
+template <>
+struct lane_of<__nv_bfloat16> {
+  typedef float type;
+};
+
+/* Sums of int32 are made in int64 from the start: they would overflow in a lane. */
+template <typename T>
+struct sum_lane_of : lane_of<T> {};
+template <>
+struct sum_lane_of<int> {
   typedef long long type;
 };
 
@@ -84,10 +100,11 @@ struct limits_of<long long> {
  * identity. fold serves lanes and totals. */
 template <typename T>
 struct sum {
-  typedef typename sum_lane<decltype(tp_wide(T()))>::type lane;
+  typedef typename sum_lane_of<T>::type lane;
   TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
   TP_DEVICE lane identity() { return 0; }
   TP_DEVICE float fold(float a, float b) { return a + b; }
+  TP_DEVICE int fold(int a, int b) { return a + b; }
   TP_DEVICE double fold(double a, double b) { return a + b; }
   /* Overflow wraps, as torch's sums do. */
   TP_DEVICE long long fold(long long a, long long b) {
@@ -98,8 +115,8 @@ struct sum {
 /* A NaN wins against every number. */
 template <typename T>
 struct amax {
-  typedef decltype(tp_wide(T())) lane;
-  TP_DEVICE lane load(T x) { return tp_wide(x); }
+  typedef typename lane_of<T>::type lane;
+  TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
   TP_DEVICE lane identity() { return limits_of<lane>::lowest(); }
   template <typename V>
   TP_DEVICE V fold(V a, V b) {
@@ -109,34 +126,12 @@ struct amax {
 
 template <typename T>
 struct amin {
-  typedef decltype(tp_wide(T())) lane;
-  TP_DEVICE lane load(T x) { return tp_wide(x); }
+  typedef typename lane_of<T>::type lane;
+  TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
   TP_DEVICE lane identity() { return limits_of<lane>::highest(); }
   template <typename V>
   TP_DEVICE V fold(V a, V b) {
     return b < a || b != b ? b : a;
-  }
-};
-
-template <typename T>
-struct any {
-  typedef int lane;
-  TP_DEVICE lane load(T x) { return tp_wide(x) != 0; }
-  TP_DEVICE lane identity() { return 0; }
-  template <typename V>
-  TP_DEVICE V fold(V a, V b) {
-    return a | b;
-  }
-};
-
-template <typename T>
-struct all {
-  typedef int lane;
-  TP_DEVICE lane load(T x) { return tp_wide(x) != 0; }
-  TP_DEVICE lane identity() { return 1; }
-  template <typename V>
-  TP_DEVICE V fold(V a, V b) {
-    return a & b;
   }
 };
 
@@ -148,10 +143,28 @@ TP_DEVICE total<Op> widen(typename Op::lane value) {
   return static_cast<total<Op>>(value);
 }
 
-/* ---- results ---- */
+/* What runs once for a result, or for an operand of many dimensions only, is not copied into every form:
+ * that would make most of the family's images. */
+#ifdef __CUDACC__
+#define TP_SHARED_CODE static __device__ __noinline__
+#define TP_ROLLED _Pragma("unroll 1")
+#define TP_IN_PAIRS _Pragma("unroll 2")
+#else
+#define TP_ROLLED
+#define TP_IN_PAIRS
+#define TP_SHARED_CODE static __attribute__((noinline))
+#endif
+
+TP_SHARED_CODE long long place_of(const tp_layout_t &layout, int operand, long long index) {
+  return tp_layout_offset(layout, operand, index);
+}
+
+TP_DEVICE long long reduced_place(const tp_layout_t &layout, long long index) {
+  return layout.ndim == 1 ? index * layout.strides[0][0] : place_of(layout, 0, index);
+}
 
 template <typename V>
-TP_DEVICE void store(const tp_reduce_args_t &p, long long index, V value) {
+TP_SHARED_CODE void store(const tp_reduce_args_t &p, long long index, V value) {
   if (p.out_dtype == TP_REDUCE_TOTALS)
     tp_at<V>(p.out)[index] = value;
   else if (tp_same<V, double>::value)
@@ -171,13 +184,16 @@ TP_DEVICE total<Op> fold_adjacent(const T *x, long long n) {
   const pack *packs = reinterpret_cast<const pack *>(x + head);
   long long count = (n - head) / pack::size, tail = head + count * pack::size;
   total<Op> result = widen<Op>(Op::identity());
+  TP_ROLLED
   TP_FOR(i, static_cast<int>(head)) result = Op::fold(result, widen<Op>(Op::load(x[i])));
+  TP_ROLLED
   TP_FOR(i, static_cast<int>(n - tail)) result = Op::fold(result, widen<Op>(Op::load(x[tail + i])));
   int tile = RUN * tp_threads();
   for (long long first = 0; first < count; first += tile) {
     int part = tp_tile_count(first, count, tile);
     typename Op::lane lanes[pack::size];
     for (int j = 0; j < pack::size; ++j) lanes[j] = Op::identity();
+    TP_IN_PAIRS
     TP_FOR(i, part) {
       pack values = packs[first + i];
       for (int j = 0; j < pack::size; ++j) lanes[j] = Op::fold(lanes[j], Op::load(values.values[j]));
@@ -195,7 +211,8 @@ TP_DEVICE total<Op> fold_scattered(const T *x, const tp_layout_t &layout, long l
   for (long long first = begin; first < end; first += tile) {
     int part = tp_tile_count(first, end, tile);
     typename Op::lane lane = Op::identity();
-    TP_FOR(i, part) lane = Op::fold(lane, Op::load(x[tp_layout_offset(layout, 0, first + i)]));
+    TP_ROLLED
+    TP_FOR(i, part) lane = Op::fold(lane, Op::load(x[reduced_place(layout, first + i)]));
     result = Op::fold(result, widen<Op>(lane));
   }
   return result;
@@ -207,7 +224,7 @@ TP_DEVICE void rows(const tp_reduce_args_t &p) {
   bool adjacent = p.reduced.ndim == 0 || (p.reduced.ndim == 1 && p.reduced.strides[0][0] == 1);
   TP_FOR_TILES(item, p.kept.numel * p.splits, 1) {
     long long split = item / p.kept.numel;
-    const T *x = tp_at<T>(p.input) + tp_layout_offset(p.kept, 1, item - split * p.kept.numel);
+    const T *x = tp_at<T>(p.input) + place_of(p.kept, 1, item - split * p.kept.numel);
     long long begin = split * p.split;
     long long end = p.reduced.numel - begin < p.split ? p.reduced.numel : begin + p.split;
     total<Op> result = adjacent ? fold_adjacent<Op, T>(x + begin, end - begin)
@@ -226,7 +243,7 @@ TP_DEVICE void fold_columns(const tp_reduce_args_t &p, long long split, long lon
   total<Op> results[LANES];
   bool adjacent = width == LANES;
   for (int j = 0; j < width; ++j) {
-    at[j] = tp_at<T>(p.input) + tp_layout_offset(p.kept, 1, k + j);
+    at[j] = tp_at<T>(p.input) + place_of(p.kept, 1, k + j);
     adjacent = adjacent && at[j] == at[0] + j;
     results[j] = widen<Op>(Op::identity());
   }
@@ -237,7 +254,7 @@ TP_DEVICE void fold_columns(const tp_reduce_args_t &p, long long split, long lon
     typename Op::lane lanes[LANES];
     for (int j = 0; j < LANES; ++j) lanes[j] = Op::identity();
     for (int i = 0; i < part; ++i) {
-      long long offset = tp_layout_offset(p.reduced, 0, first + i);
+      long long offset = reduced_place(p.reduced, first + i);
       if (adjacent) {
         const T *x = at[0] + offset;
         for (int j = 0; j < LANES; ++j) lanes[j] = Op::fold(lanes[j], Op::load(x[j]));
@@ -266,13 +283,10 @@ TP_DEVICE void columns(const tp_reduce_args_t &p) {
 }  // namespace tp_reduce
 
 #define TP_REDUCE_FORM(form, T)                                                          \
-  switch (p.op) {                                                                        \
-    case TP_REDUCE_sum:                                                                  \
-    case TP_REDUCE_mean: return tp_reduce::form<tp_reduce::sum<T>, T>(p);                \
-    case TP_REDUCE_amax: return tp_reduce::form<tp_reduce::amax<T>, T>(p);               \
-    case TP_REDUCE_amin: return tp_reduce::form<tp_reduce::amin<T>, T>(p);               \
-    case TP_REDUCE_any: return tp_reduce::form<tp_reduce::any<T>, T>(p);                 \
-    case TP_REDUCE_all: return tp_reduce::form<tp_reduce::all<T>, T>(p);                 \
+  switch (p.fold) {                                                          \
+    case TP_FOLD_SUM: return tp_reduce::form<tp_reduce::sum<T>, T>(p);       \
+    case TP_FOLD_HIGHEST: return tp_reduce::form<tp_reduce::amax<T>, T>(p);  \
+    case TP_FOLD_LOWEST: return tp_reduce::form<tp_reduce::amin<T>, T>(p);   \
   }
 
 #define TP_REDUCE_KERNELS(suffix, T)                                                        \
@@ -285,5 +299,8 @@ TP_DEVICE void columns(const tp_reduce_args_t &p) {
 TP_REDUCE_KERNELS(f64, double)
 #undef TP_REDUCE_KERNELS
 #undef TP_REDUCE_FORM
+#undef TP_SHARED_CODE
+#undef TP_ROLLED
+#undef TP_IN_PAIRS
 
 #undef TP_FAMILY

@@ -1,13 +1,14 @@
 /* Reductions against float64: every op, dtype and layout, the plans with and without splits, torch's rules. */
-#include "args_reduce.h"
 #include "tp_emulated.h"
 #include "values.h"
 
-static const char *const names[] = {
-#define TP_REDUCE(name, code, rule) [code] = #name,
-#include "../../libtensorplay/kernels/ops.def"
+enum {
+#define TP_REDUCE(name, code, rule) TP_REDUCE_##name = code,
+#include "ops.def"
+  OPS = 0
+#define TP_REDUCE(name, code, rule) +1
+#include "ops.def"
 };
-enum { OPS = sizeof names / sizeof *names };
 
 static double fold(int32_t op, double a, double b) {
   switch (op) {

@@ -4,13 +4,27 @@
 #include "../../kernels/args_reduce.h"
 #include "../internal.h"
 
+enum {
+#define TP_REDUCE(name, code, rule) TP_REDUCE_##name = code,
+#include "../../kernels/ops.def"
+};
+
 enum { RULE_SUM, RULE_SAME, RULE_FLOAT, RULE_BOOL };
+
+enum {
+  FOLD_sum = TP_FOLD_SUM,
+  FOLD_mean = TP_FOLD_SUM,
+  FOLD_amax = TP_FOLD_HIGHEST,
+  FOLD_amin = TP_FOLD_LOWEST,
+  FOLD_any = TP_FOLD_HIGHEST,
+  FOLD_all = TP_FOLD_LOWEST
+};
 
 static const struct {
   const char *name;
-  int32_t rule;
+  int32_t rule, fold;
 } ops[] = {
-#define TP_REDUCE(name, code, rule) [code] = {#name, RULE_##rule},
+#define TP_REDUCE(name, code, rule) [code] = {#name, RULE_##rule, FOLD_##name},
 #include "../../kernels/ops.def"
 };
 enum { OP_COUNT = sizeof ops / sizeof *ops };
@@ -121,8 +135,8 @@ static tp_status_t run_split(tp_reduce_args_t *args, int32_t source, tp_tensor_t
     tp__layout_make(&args->reduced, 1, splits.shape, 1, (const tp_tensor_t *[]){&splits});
     args->split = args->splits;
     args->splits = 1;
-    bool floating = tp__dtype_is_floating(source) && ops[args->op].rule != RULE_BOOL;
-    status = launch(args, floating ? (int32_t)SOURCE_DOUBLE : TP_DTYPE_int64, target->device, stream, operation);
+    int32_t total = tp__dtype_is_floating(source) ? (int32_t)SOURCE_DOUBLE : (int32_t)TP_DTYPE_int64;
+    status = launch(args, total, target->device, stream, operation);
   }
   tp__alloc_free(block); /* in stream order: the launches above come first */
   return status;
@@ -138,10 +152,13 @@ static tp_status_t run(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tenso
   }
   tp_tensor_t result = kept;
   row_major(&result);
-  tp_reduce_args_t args = {.input = a->data, .out = target->data, .op = op, .out_dtype = target->dtype, .divisor = 1};
+  tp_reduce_args_t args = {.input = a->data,
+                           .out = target->data,
+                           .fold = ops[op].fold,
+                           .out_dtype = target->dtype,
+                           .divisor = op == TP_REDUCE_mean ? (double)reduced.numel : 1};
   tp__layout_make(&args.kept, kept.ndim, kept.shape, 2, (const tp_tensor_t *[]){&result, &kept});
   tp__layout_make(&args.reduced, reduced.ndim, reduced.shape, 1, (const tp_tensor_t *[]){&reduced});
-  if (op == TP_REDUCE_mean) args.divisor = (double)reduced.numel;
   split(&args);
   tp_stream_t *stream = tp__stream_current(a->device);
   if (args.splits == 1) return launch(&args, a->dtype, a->device, stream, operation);
@@ -168,10 +185,11 @@ static int32_t result_dtype(int32_t op, int32_t operand, int32_t wanted) {
   return result;
 }
 
-/* The operand in a dtype of the result's kind, which a kernel can fold: `a` itself where it is one. */
+/* The operand in a dtype that a kernel can fold to the result's: `a` itself where it is one. */
 static tp_tensor_t *convert(int32_t op, const tp_tensor_t *a, int32_t result) {
-  bool as_is = ops[op].rule == RULE_BOOL || a->dtype == result ||
-               tp__dtype_is_floating(a->dtype) == tp__dtype_is_floating(result);
+  bool same_kind = tp__dtype_category(a->dtype) == tp__dtype_category(result);
+  bool counts = op == TP_REDUCE_sum && !tp__dtype_is_floating(result); /* bool and int32 go into int64 totals */
+  bool as_is = same_kind || (counts && !tp__dtype_is_floating(a->dtype));
   return as_is ? tp__tensor_retain(a) : tp_tensor_to(a, result, a->device);
 }
 
