@@ -20,7 +20,7 @@
 typedef struct product {
   int64_t batch, m, n, k;
   int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, out_batch, out_row;
-  uint32_t alignment[3]; /* of b, a and out in bytes */
+  uint32_t alignment[4]; /* of b, a, out and bias in bytes */
   int32_t dtype;
   int32_t has_bias;
 } product_t;
@@ -126,6 +126,7 @@ static void make_key(product_t *key, const tp__gemm_t *gemm) {
   key->alignment[0] = alignment_of(gemm->b);
   key->alignment[1] = alignment_of(gemm->a);
   key->alignment[2] = alignment_of(gemm->out);
+  key->alignment[3] = alignment_of(gemm->bias);
   key->dtype = gemm->dtype;
   key->has_bias = gemm->bias != NULL;
 }
@@ -178,8 +179,13 @@ static bool choose(const blas_api_t *blas, blas_handle_t handle, plan_t *plan) {
   return true;
 }
 
-/* Fills plan->desc and what follows from plan->key; false where cuBLASLt does not take the product. */
-static bool make_plan(const blas_api_t *blas, blas_handle_t handle, plan_t *plan) {
+static bool set_bias(const blas_api_t *blas, plan_t *plan, const void *bias) {
+  return !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_BIAS_POINTER, &bias, sizeof bias);
+}
+
+/* Fills plan->desc and what follows from plan->key; false where cuBLASLt does not take the product. The choice of
+ * an algorithm looks at the bias' alignment. */
+static bool make_plan(const blas_api_t *blas, blas_handle_t handle, plan_t *plan, const void *bias) {
   const product_t *key = &plan->key;
   stored_t a = stored_of(key->k, key->n, key->b_row, key->b_col);
   stored_t b = stored_of(key->m, key->k, key->a_row, key->a_col);
@@ -189,8 +195,8 @@ static bool make_plan(const blas_api_t *blas, blas_handle_t handle, plan_t *plan
   return !blas->MatmulDescCreate(&plan->desc, BLAS_COMPUTE_32F, BLAS_R_32F) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSA, &a.op, sizeof a.op) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSB, &b.op, sizeof b.op) &&
-         (!key->has_bias ||
-          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_EPILOGUE, &epilogue, sizeof epilogue)) &&
+         (!bias || (!blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_EPILOGUE, &epilogue, sizeof epilogue) &&
+                    set_bias(blas, plan, bias))) &&
          make_layout(blas, &plan->a, type, a.rows, a.columns, a.ld, key->batch, key->b_batch) &&
          make_layout(blas, &plan->b, type, b.rows, b.columns, b.ld, key->batch, key->a_batch) &&
          make_layout(blas, &plan->out, type, (uint64_t)key->n, (uint64_t)key->m, key->out_row, key->batch,
@@ -213,7 +219,7 @@ static plan_t *find_plan(const blas_api_t *blas, context_t *context, const tp__g
     drop_plan(blas, plan);
     plan->used = true;
     plan->key = key;
-    plan->served = make_plan(blas, context->handle, plan);
+    plan->served = make_plan(blas, context->handle, plan, gemm->bias);
   }
   return plan->served ? plan : NULL;
 }
@@ -224,8 +230,7 @@ static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp
                             bool *out_served) {
   plan_t *plan = find_plan(blas, context, gemm);
   if (!plan) return TP_OK;
-  if (gemm->bias && blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_BIAS_POINTER, &gemm->bias, sizeof gemm->bias))
-    return TP_OK;
+  if (gemm->bias && !set_bias(blas, plan, gemm->bias)) return TP_OK;
   tp__block_t *block = NULL;
   if (plan->workspace_nbytes) {
     block = tp__alloc(plan->workspace_nbytes, stream);

@@ -1,0 +1,126 @@
+/* cuBLASLt: how products are described to it, plans, workspaces, and the way back to the tiled kernel. */
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "products.h"
+#include "tp_emulated.h"
+
+static int *searches, *products, *refuses;
+static size_t *workspace;
+
+static void copy(void *target, const void *source, size_t nbytes, void *stream) {
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  CHECK(cudaMemcpy(target, source, nbytes, cudaMemcpyDefault) == cudaSuccess);
+}
+
+/* Compiles the fake beside this file and loads it. */
+static void load_fake(void) {
+  char source[] = __FILE__, path[] = "/tmp/fake_cublaslt_XXXXXX", command[1024];
+  char *slash = strrchr(source, '/');
+  CHECK(slash);
+  *slash = 0;
+  int file = mkstemp(path);
+  CHECK(file >= 0 && close(file) == 0);
+  const char *compiler = getenv("CC");
+  int length = snprintf(command, sizeof command, "%s -shared -fPIC -O2 -o %s %s/fake_cublaslt.c",
+                        compiler && *compiler ? compiler : "gcc", path, source);
+  CHECK(length > 0 && (size_t)length < sizeof command && system(command) == 0);
+  CHECK(tp_blas_is_loaded() == 0);
+  CHECK_OK(tp_blas_load(path));
+  CHECK(tp_blas_is_loaded() == 1);
+  void *fake = dlopen(path, RTLD_NOW);
+  CHECK(fake && unlink(path) == 0);
+  void (*connect)(void (*)(void *, const void *, size_t, void *));
+  *(void **)&connect = dlsym(fake, "fake_connect");
+  connect(copy);
+  searches = dlsym(fake, "fake_searches");
+  products = dlsym(fake, "fake_products");
+  refuses = dlsym(fake, "fake_refuses");
+  workspace = dlsym(fake, "fake_workspace");
+  CHECK(searches && products && refuses && workspace);
+}
+
+static void check_all(void) {
+  for (size_t t = 0; t < 3; ++t) {
+    test_shapes(floating_dtypes[t]);
+    test_layouts(floating_dtypes[t]);
+    test_linear(floating_dtypes[t]);
+  }
+}
+
+static void test_a_library_without_the_functions(void) {
+  CHECK(tp_blas_load("libm.so.6") == TP_UNAVAILABLE);
+  CHECK(strstr(tp_error_text(), "cublasLtCreate") && tp_blas_is_loaded() == 0);
+  CHECK(tp_blas_load(NULL) == TP_INVALID_ARGUMENT);
+}
+
+/* Every product but those without inner elements goes to cuBLASLt. */
+static void test_products(void) {
+  int before = *products;
+  check_all();
+  CHECK(*products > before + 500);
+}
+
+static void test_plans_are_kept(void) {
+  tp_tensor_t *a = values_random(TP_DTYPE_float32, 2, (int64_t[]){33, 34}, NULL);
+  tp_tensor_t *b = values_random(TP_DTYPE_float32, 2, (int64_t[]){34, 35}, NULL);
+  check_matmul(a, b);
+  int searched = *searches, made = *products;
+  for (int i = 0; i < 5; ++i) check_matmul(a, b);
+  CHECK(*searches == searched && *products == made + 5);
+  /* The bias is an address of the call, not of the plan. */
+  for (int i = 0; i < 3; ++i) {
+    double *values;
+    tp_tensor_t *bias = values_random(TP_DTYPE_float32, 1, (int64_t[]){34}, &values);
+    tp_tensor_t *weight = tp_tensor_alias(a), *turned = tp_tensor_transpose(a, 0, 1);
+    tp_tensor_t *cut = tp_tensor_slice(bias, 0, 0, 33, 1), *rows = tp_tensor_transpose(b, 0, 1);
+    tp_tensor_t *result = tp_linear(rows, weight, cut);
+    check_values(result, rows, turned, values);
+    free(values);
+    tp_tensor_t *tensors[] = {bias, weight, turned, cut, rows, result};
+    for (size_t t = 0; t < 6; ++t) tp_tensor_release(tensors[t]);
+  }
+  CHECK(*searches == searched + 1);
+  tp_tensor_release(a);
+  tp_tensor_release(b);
+}
+
+/* The workspace is an ordinary block for the time of the call: nothing stays allocated. */
+static void test_workspace(void) {
+  *workspace = 3 * TP_MiB;
+  tp_tensor_t *a = values_random(TP_DTYPE_float16, 2, (int64_t[]){18, 19}, NULL);
+  tp_tensor_t *b = values_random(TP_DTYPE_float16, 2, (int64_t[]){19, 20}, NULL);
+  int64_t allocated = tp_memory_stat(0, 12 * 4), sum = tp_memory_stat(0, 12 * 4 + 2);
+  check_matmul(a, b);
+  CHECK(tp_memory_stat(0, 12 * 4) == allocated);
+  CHECK(tp_memory_stat(0, 12 * 4 + 2) - sum >= (int64_t)(3 * TP_MiB));
+  *workspace = 0;
+  tp_tensor_release(a);
+  tp_tensor_release(b);
+}
+
+/* What cuBLASLt does not take, the tiled kernel does; it is asked once. */
+static void test_refused_products_are_tiled(void) {
+  *refuses = 1;
+  int made = *products;
+  tp_tensor_t *a = values_random(TP_DTYPE_bfloat16, 2, (int64_t[]){41, 42}, NULL);
+  tp_tensor_t *b = values_random(TP_DTYPE_bfloat16, 2, (int64_t[]){42, 43}, NULL);
+  int searched = *searches;
+  for (int i = 0; i < 3; ++i) check_matmul(a, b);
+  CHECK(*searches == searched + 1 && *products == made);
+  *refuses = 0;
+  tp_tensor_release(a);
+  tp_tensor_release(b);
+}
+
+int main(void) {
+  values_start();
+  test_a_library_without_the_functions();
+  load_fake();
+  test_products();
+  test_plans_are_kept();
+  test_workspace();
+  test_refused_products_are_tiled();
+  CHECK_OK(tp_device_synchronize(0));
+  return 0;
+}
