@@ -10,7 +10,7 @@ TP_DEVICE unsigned tp_divide(unsigned n, const tp_divisor_t &by) {
   return (n + high) >> by.shift;
 }
 
-/* The form for more than 2^32 elements, with true divisions. Kept apart, since it is seldom taken and would be
+/* The form for indices of more than 31 bits, with true divisions. Kept apart, since it is seldom taken and would be
  * half of the code of every strided kernel. */
 template <int N>
 TP_DEVICE_COLD void tp_layout_places_wide(const tp_layout_t &layout, int operand, long long index,
