@@ -34,6 +34,9 @@ from .random import device_state, seed_device
 from .streams import Stream
 
 
+_new = object.__new__
+
+
 class CudaBackend(Operations):
     """Keeper of the tensors on CUDA devices. An impl is a ``tp_tensor_t *``."""
 
@@ -109,7 +112,12 @@ class CudaBackend(Operations):
             impl = native.tp_tensor_empty(dtype.code, _index(device), len(shape), shape)
         except (OverflowError, TypeError):
             impl = None
-        return self.wrap(impl) if impl else refused(impl, "empty", (shape, dtype, device))
+        if not impl:
+            refused(impl, "empty", (shape, dtype, device))
+        tensor: Tensor = _new(Tensor)
+        tensor._impl = impl
+        tensor._backend = self
+        return tensor
 
     def full(self, shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Tensor:
         made = self.empty(shape, dtype, device)

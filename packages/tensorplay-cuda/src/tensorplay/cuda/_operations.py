@@ -67,8 +67,7 @@ class Operations(Views):
         dtype: DType | None = None,
         out: Tensor | None = None,
     ) -> Tensor:
-        # Bits cannot tell a dimension that is named twice, so core's own rule makes them.
-        bits = sum(1 << dim for dim in wrap_dims(op, dims, native.tp_tensor_ndim(a._impl))) if dims else 0
+        bits = _bits(op, dims, native.tp_tensor_ndim(a._impl)) if dims else 0
         into = native.NULL if out is None else out._impl
         made = self.made(
             "reduce", (op, a, dims, keepdim, dtype, out),
@@ -112,6 +111,17 @@ def _binary_scalar(op: str, a: Any, scalar: Any, is_reversed: int, into: Any) ->
     if isinstance(scalar, float):
         return native.tp_binary_float(_BINARY[op], a._impl, scalar, is_reversed, into)
     return native.tp_binary_int(_BINARY[op], a._impl, scalar, isinstance(scalar, bool), is_reversed, into)
+
+
+def _bits(op: str, dims: Sequence[int], ndim: int) -> int:
+    """The dimensions as bits, which cannot tell that one is named twice: so core refuses that here."""
+    bits = 0
+    for dim in dims:
+        place = dim + ndim if dim < 0 else dim
+        if not 0 <= place < ndim or bits >> place & 1:
+            return sum(1 << wrapped for wrapped in wrap_dims(op, dims, ndim))
+        bits |= 1 << place
+    return bits
 
 
 def _or_null(tensor: Tensor | None) -> Any:
