@@ -33,7 +33,6 @@ from .device import (
 from .random import device_state, seed_device
 from .streams import Stream
 
-
 _new = object.__new__
 
 
