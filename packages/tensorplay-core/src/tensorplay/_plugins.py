@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from ._backend import Backend
 from ._device import Device, DeviceLike
 from .errors import BackendUnavailableError, DTypeError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 #: The distribution to install for a device type that is known and missing.
 DISTRIBUTIONS = {"cuda": "tensorplay-cuda"}
@@ -39,6 +42,8 @@ def register(backend: Backend) -> None:
 @cache
 def _installed() -> dict[str, EntryPoint]:
     """The entry points by device type. Asked for once: installing needs a new process anyway."""
+    from importlib.metadata import entry_points  # Brings half of the standard library along.
+
     return {point.name: point for point in entry_points(group="tensorplay.backends")}
 
 

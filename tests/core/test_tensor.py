@@ -1,0 +1,85 @@
+"""The tensor class itself: a handle, with no autograd behind it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import tensorplay
+from tensorplay import nn
+from tensorplay.errors import DTypeError, StateError
+
+
+def test_the_class_makes_no_tensors() -> None:
+    with pytest.raises(DTypeError, match="use tensorplay.tensor"):
+        tensorplay.Tensor(2, 3)
+    gc.collect()  # The object that was not made goes silently: warnings are errors here.
+
+
+def test_tensors_have_no_other_attributes() -> None:
+    with pytest.raises(AttributeError):
+        tensorplay.ones(1).colour = "red"  # type: ignore[attr-defined]
+
+
+def test_identity_is_what_hashes() -> None:
+    x, y = tensorplay.ones(2), tensorplay.ones(2)
+    assert len({x, y, x}) == 2
+    assert weakref.ref(x)() is x
+
+
+def test_description(device: str) -> None:
+    x = tensorplay.zeros(2, 3, 4, dtype=tensorplay.float16, device=device)
+    assert (x.ndim, x.dim(), x.numel(), x.itemsize, x.element_size(), x.nbytes) == (3, 3, 24, 2, 2, 48)
+    assert (x.size(), x.size(-1), x.stride(), x.stride(0)) == ((2, 3, 4), 4, (12, 4, 1), 12)
+    assert x[1, :, 1:].storage_offset() == 13
+    assert x[1].data_ptr() - x.data_ptr() == 24
+    assert x.is_floating_point()
+    assert x.is_cuda == (device == "cuda")
+    assert tensorplay.is_tensor(x)
+    assert not tensorplay.is_tensor(np.zeros(2))
+
+
+def test_there_is_no_autograd(device: str) -> None:
+    x = tensorplay.ones(2, device=device)
+    assert x.requires_grad is False
+    assert x.grad is None
+    assert x.requires_grad_(False) is x
+    x.requires_grad = False
+    for call in (x.backward, x.requires_grad_, lambda: setattr(x, "requires_grad", True)):
+        with pytest.raises(StateError, match="TensorPlay has no autograd"):
+            call()
+
+    @tensorplay.no_grad()
+    def double(t: tensorplay.Tensor) -> tensorplay.Tensor:
+        return t + t
+
+    with tensorplay.no_grad(), tensorplay.inference_mode(), tensorplay.inference_mode(False):
+        assert double(x).tolist() == [2, 2]
+
+
+def test_numpy_leaves_operators_to_the_tensor() -> None:
+    x = tensorplay.ones(2)
+    for result in (np.float32(2) * x, np.int64(2) * x, np.array(2.0) * x):
+        assert isinstance(result, tensorplay.Tensor)
+        assert result.dtype is tensorplay.float32
+    with pytest.raises(DTypeError, match="NumPy array of shape"):
+        np.ones(2) * x
+
+
+def test_results_of_parameters_are_plain_tensors(device: str) -> None:
+    x = nn.Parameter(tensorplay.ones(2, device=device))
+    for result in (x + 1, x.exp(), x[0], x.clone(), x @ x, x.to(tensorplay.float16)):
+        assert type(result) is tensorplay.Tensor
+
+
+def test_whole_tensors_are_compared() -> None:
+    x = tensorplay.tensor([1.0, float("nan")])
+    assert not tensorplay.equal(x, x)
+    assert tensorplay.equal(x[:1], tensorplay.ones(1))
+    assert not tensorplay.equal(x, x[:1])
+    assert tensorplay.allclose(x, x + 1e-9, equal_nan=True)
+    assert not tensorplay.allclose(x, x)
+    assert not tensorplay.allclose(x[:1], x[:1] * 1.001)
