@@ -162,7 +162,10 @@ def empty(*size: int | Sequence[int], dtype: DType | None = None, device: Device
     OutOfMemoryError
         More bytes than there are.
     """
-    backend, place = _plugins.resolve(device)
+    try:
+        backend, place = _plugins.places[device]  # type: ignore[index]
+    except (KeyError, TypeError):
+        backend, place = _plugins.place(device)
     if dtype is None:
         dtype = _dtype.float32
     elif not isinstance(dtype, DType):
@@ -184,7 +187,7 @@ def full(
     size: int | Sequence[int], fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """Elements of one value; the dtype follows from it by default. Raises as `empty` does."""
-    backend, place = _plugins.resolve(device)
+    backend, place = _plugins.place(device)
     value = _number("full", fill_value)
     dtype = _operands.scalar_dtype("full", value) if dtype is None else _dtype.check("full", dtype)
     return backend.full(_shape.integers("full", (size,)), value, dtype, place)

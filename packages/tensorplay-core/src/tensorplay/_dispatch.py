@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
 from . import _operands, _plugins
+from ._handle import Handle
 from .errors import DTypeError
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ def number(value: object) -> Scalar | None:
     return float(value) if isinstance(value, float) else None
 
 
+def is_tensor(value: object) -> TypeGuard[Tensor]:
+    """Whether a value is a tensor: `Tensor`, which imports this module, is the only class of handles."""
+    return isinstance(value, Handle)
+
+
 def tensor_or_number(operation: str, value: object) -> Tensor | Scalar:
     """An operand as backends take it.
 
@@ -53,9 +59,7 @@ def tensor_or_number(operation: str, value: object) -> Tensor | Scalar:
     DTypeError
         It is neither.
     """
-    from ._tensor import Tensor
-
-    if isinstance(value, Tensor):
+    if is_tensor(value):
         return value
     plain = number(value)
     if plain is None:
@@ -71,10 +75,8 @@ def check_tensor(operation: str, *values: object) -> None:
     DTypeError
         One of the values is none.
     """
-    from ._tensor import Tensor
-
     for value in values:
-        if not isinstance(value, Tensor):
+        if not isinstance(value, Handle):
             raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor")
 
 
@@ -88,12 +90,18 @@ def common(operation: str, *operands: Tensor | None) -> Backend:
     InvalidArgumentError
         They are on devices of different types.
     """
-    given = [operand for operand in operands if operand is not None]
-    check_tensor(operation, *given)
-    backend = given[0]._backend
-    for operand in given:
-        if operand._backend is not backend:
-            _operands.device_of(operation, *given)
+    backend: Backend | None = None
+    for operand in operands:
+        if operand is None:
+            continue
+        if not isinstance(operand, Handle):
+            check_tensor(operation, operand)
+        if backend is None:
+            backend = operand._backend
+        elif operand._backend is not backend:
+            check_tensor(operation, *(one for one in operands if one is not None))
+            _operands.device_of(operation, *operands)
+    assert backend is not None, "there is always an operand"
     return backend
 
 
@@ -102,10 +110,8 @@ def binary(operation: str, a: object, b: object, out: Tensor | None = None) -> T
 
     As in torch, a host tensor without dimensions goes along with tensors of any device.
     """
-    from ._tensor import Tensor
-
     left, right = tensor_or_number(operation, a), tensor_or_number(operation, b)
-    tensors = [operand for operand in (left, right) if isinstance(operand, Tensor)]
+    tensors = [operand for operand in (left, right) if is_tensor(operand)]
     if not tensors:
         raise DTypeError(f"{operation}: got two numbers, expected at least one tensor")
     backend = tensors[0]._backend

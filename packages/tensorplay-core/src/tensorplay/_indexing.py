@@ -31,6 +31,12 @@ def get(tensor: Tensor, key: Any) -> Tensor:
     DTypeError
         A key of another kind.
     """
+    if tensor.shape:
+        # What programs write most, without the detour.
+        if type(key) is slice:
+            return _sliced(tensor, 0, key)
+        if type(key) is int:
+            return _selected(tensor, 0, key, tensor.shape)
     keys = _expanded(tensor, key if isinstance(key, tuple) else (key,))
     result = tensor._backend.alias(tensor) if all(part == slice(None) for part in keys) else tensor
     dim = 0

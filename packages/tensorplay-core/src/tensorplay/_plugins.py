@@ -24,6 +24,7 @@ _backends: dict[str, Backend] = {}
 _lock = threading.RLock()
 _seed: int | None = None  # what a backend that comes later is seeded with
 _spellings: dict[str, Device] = {}
+places: dict[str, tuple[Backend, Device]] = {}
 
 #: The host, as tensors there name it.
 HOST = Device("cpu")
@@ -94,6 +95,16 @@ def accelerator_type() -> str | None:
 def loaded() -> list[Backend]:
     """The backends that were used so far."""
     return list(_backends.values())
+
+
+def place(device: DeviceLike | None) -> tuple[Backend, Device]:
+    """As `resolve`, but ``"cuda"`` gets no index: the backend takes its current device when it makes the tensor."""
+    backend, found = resolve(device)
+    if isinstance(device, str):
+        # Only good spellings are kept: there are few of them.
+        found = Device(device)
+        places[device] = backend, found
+    return backend, found
 
 
 def resolve(device: DeviceLike | None) -> tuple[Backend, Device]:

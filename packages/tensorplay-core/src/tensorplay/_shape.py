@@ -23,6 +23,11 @@ def integers(operation: str, arguments: Sequence[Any]) -> Shape:
     DTypeError
         One of them is no integer.
     """
+    for argument in arguments:
+        if type(argument) is not int:
+            break
+    else:
+        return tuple(arguments)
     if len(arguments) == 1 and not hasattr(arguments[0], "__index__"):
         arguments = arguments[0]
     try:

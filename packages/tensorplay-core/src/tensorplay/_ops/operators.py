@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _dispatch, _dtype
 from ..errors import DTypeError
+from . import products
 from .elementwise import logical_not
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ Operator = Callable[["Tensor", Any], "Tensor"]
 
 
 def _is_operand(other: object) -> bool:
-    from .._tensor import Tensor
-
-    return isinstance(other, Tensor) or _dispatch.number(other) is not None
+    return _dispatch.is_tensor(other) or _dispatch.number(other) is not None
 
 
 def forward(op: str) -> Operator:
@@ -99,6 +98,4 @@ def invert(self: Tensor) -> Tensor:
 
 def matmul(self: Tensor, other: Any) -> Tensor:
     """tensor @ other."""
-    from .products import matmul as product
-
-    return product(self, other)
+    return products.matmul(self, other)
