@@ -13,7 +13,8 @@ struct alignas(16) unit16 {
 
 TP_DEVICE void report(const tp_gather_args_t &p, long long value) {
   tp_fault_t *fault = tp_at<tp_fault_t>(p.fault);
-  if (atomicCAS(&fault->code, static_cast<int>(TP_FAULT_NONE), static_cast<int>(TP_FAULT_INDEX)) != TP_FAULT_NONE)
+  if (atomicCAS(&fault->code, static_cast<int>(TP_FAULT_NONE), static_cast<int>(TP_FAULT_INDEX)) !=
+      TP_FAULT_NONE)
     return;
   fault->operation = p.operation;
   fault->value = value;
@@ -36,7 +37,8 @@ TP_DEVICE void gather(const tp_gather_args_t &p) {
       }
       at = first + i - row * p.width;
       long long outer = p.outer == 1 ? 0 : row / p.count, position = row - outer * p.count;
-      long long index = p.index_is_int64 ? tp_at<long long>(p.index)[position] : tp_at<int>(p.index)[position];
+      long long index =
+          p.index_is_int64 ? tp_at<long long>(p.index)[position] : tp_at<int>(p.index)[position];
       bool valid = index >= 0 && index < p.limit;
       out[first + i] = valid ? input[(outer * p.limit + index) * p.width + at] : Unit();
       if (!valid) report(p, index);

@@ -31,8 +31,8 @@ enum { ACROSS = TILE / COLUMNS, PATCHES = ACROSS * (TILE / ROWS), PATCH = ROWS *
  * A line is a row of a or a column of b. */
 #ifdef __CUDACC__
 template <typename T>
-TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines, long long depth,
-                         float *slab) {
+TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines,
+                         long long depth, float *slab) {
   bool along_k = k_stride == 1; /* neighbouring threads take adjacent elements */
   TP_FOR(i, TILE * DEPTH) {
     int line = along_k ? i / DEPTH : i % TILE, k = along_k ? i % DEPTH : i / TILE;
@@ -52,8 +52,8 @@ TP_DEVICE void load_run(const T *x, long long stride, long long count, float *ru
 }
 
 template <typename T>
-TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines, long long depth,
-                         float *slab) {
+TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines,
+                         long long depth, float *slab) {
   if (k_stride == 1) {
     TP_FOR(line, TILE) {
       float run[DEPTH];
@@ -84,7 +84,8 @@ TP_DEVICE void add_slab(const float *a, const float *b, float *sums) {
 }
 
 template <typename T>
-TP_DEVICE void store_patch(const tp_matmul_args_t &p, T *out, const float *sums, long long row, long long column) {
+TP_DEVICE void store_patch(const tp_matmul_args_t &p, T *out, const float *sums, long long row,
+                           long long column) {
   for (int i = 0; i < ROWS && row + i < p.m; ++i)
     for (int j = 0; j < COLUMNS && column + j < p.n; ++j) {
       float bias = p.bias ? tp_wide(tp_at<T>(p.bias)[column + j]) : 0.0f;

@@ -31,9 +31,9 @@ struct row {
 };
 
 /* The threads of the block share 0 .. size-1: TP_FOR for sizes of any number. */
-#define TP_FOR_ROW(i, size)                                                                  \
-  for (long long i##_first = 0; i##_first < (size); i##_first += TP_NORMALIZE_KEPT)          \
-    TP_FOR(i##_in, tp_tile_count(i##_first, size, TP_NORMALIZE_KEPT))                        \
+#define TP_FOR_ROW(i, size)                                                         \
+  for (long long i##_first = 0; i##_first < (size); i##_first += TP_NORMALIZE_KEPT) \
+    TP_FOR(i##_in, tp_tile_count(i##_first, size, TP_NORMALIZE_KEPT))              \
       if (long long i = i##_first + i##_in; true)
 
 template <typename T>
@@ -109,7 +109,8 @@ TP_DEVICE void softmax_of_columns(const tp_softmax_args_t &p, long long c, int w
     int count = tp_tile_count(first, p.size, RUN);
     float lanes[COLUMNS] = {};
     for (int i = 0; i < count; ++i)
-      for (int j = 0; j < width; ++j) lanes[j] += expf(tp_wide(input[at[j] + (first + i) * p.inner]) - highest[j]);
+      for (int j = 0; j < width; ++j)
+        lanes[j] += expf(tp_wide(input[at[j] + (first + i) * p.inner]) - highest[j]);
     for (int j = 0; j < width; ++j) totals[j] += lanes[j];
   }
   for (int j = 0; j < width; ++j) {
@@ -130,7 +131,8 @@ TP_DEVICE void softmax_columns(const tp_softmax_args_t &p) {
     int count = tp_tile_count(first, columns, TP_SOFTMAX_TILE);
     TP_FOR(chunk, (count + COLUMNS - 1) / COLUMNS) {
       int done = chunk * COLUMNS;
-      softmax_of_columns<T>(p, first + done, count - done < COLUMNS ? count - done : static_cast<int>(COLUMNS));
+      softmax_of_columns<T>(p, first + done,
+                            count - done < COLUMNS ? count - done : static_cast<int>(COLUMNS));
     }
   }
 }
@@ -159,9 +161,9 @@ TP_DEVICE void layer_norm(const tp_layer_norm_args_t &p) {
 
 }  // namespace tp_normalize
 
-#define TP_NORMALIZE_KERNELS(suffix, T)                                                                        \
-  TP_KERNEL_COOPERATIVE(tp_k_softmax_rows_##suffix, tp_softmax_args_t) { tp_normalize::softmax_rows<T>(p); }   \
-  TP_KERNEL(tp_k_softmax_columns_##suffix, tp_softmax_args_t) { tp_normalize::softmax_columns<T>(p); }         \
+#define TP_NORMALIZE_KERNELS(suffix, T)                                                                      \
+  TP_KERNEL_COOPERATIVE(tp_k_softmax_rows_##suffix, tp_softmax_args_t) { tp_normalize::softmax_rows<T>(p); } \
+  TP_KERNEL(tp_k_softmax_columns_##suffix, tp_softmax_args_t) { tp_normalize::softmax_columns<T>(p); }       \
   TP_KERNEL_COOPERATIVE(tp_k_layer_norm_##suffix, tp_layer_norm_args_t) { tp_normalize::layer_norm<T>(p); }
 TP_NORMALIZE_KERNELS(f16, __half)
 TP_NORMALIZE_KERNELS(bf16, __nv_bfloat16)

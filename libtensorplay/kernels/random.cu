@@ -93,7 +93,7 @@ TP_DEVICE void fill_random(const tp_random_args_t &p) {
 
 }  // namespace tp_random
 
-#define TP_RANDOM(suffix, T)                                                                              \
+#define TP_RANDOM(suffix, T)                                                                               \
   TP_KERNEL(tp_k_uniform_##suffix, tp_random_args_t) { tp_random::fill_random<tp_random::uniform, T>(p); } \
   TP_KERNEL(tp_k_normal_##suffix, tp_random_args_t) { tp_random::fill_random<tp_random::normal, T>(p); }
 TP_RANDOM(f16, __half)

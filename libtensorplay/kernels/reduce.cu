@@ -274,7 +274,8 @@ TP_DEVICE void columns(const tp_reduce_args_t &p) {
       int count = tp_tile_count(first, p.kept.numel, TP_REDUCE_TILE);
       TP_FOR(chunk, (count + LANES - 1) / LANES) {
         int done = chunk * LANES;
-        fold_columns<Op, T>(p, split, first + done, count - done < LANES ? count - done : static_cast<int>(LANES));
+        fold_columns<Op, T>(p, split, first + done,
+                            count - done < LANES ? count - done : static_cast<int>(LANES));
       }
     }
   }
@@ -282,15 +283,15 @@ TP_DEVICE void columns(const tp_reduce_args_t &p) {
 
 }  // namespace tp_reduce
 
-#define TP_REDUCE_FORM(form, T)                                                          \
-  switch (p.fold) {                                                          \
-    case TP_FOLD_SUM: return tp_reduce::form<tp_reduce::sum<T>, T>(p);       \
-    case TP_FOLD_HIGHEST: return tp_reduce::form<tp_reduce::amax<T>, T>(p);  \
-    case TP_FOLD_LOWEST: return tp_reduce::form<tp_reduce::amin<T>, T>(p);   \
+#define TP_REDUCE_FORM(form, T)                                             \
+  switch (p.fold) {                                                         \
+    case TP_FOLD_SUM: return tp_reduce::form<tp_reduce::sum<T>, T>(p);      \
+    case TP_FOLD_HIGHEST: return tp_reduce::form<tp_reduce::amax<T>, T>(p); \
+    case TP_FOLD_LOWEST: return tp_reduce::form<tp_reduce::amin<T>, T>(p);  \
   }
 
-#define TP_REDUCE_KERNELS(suffix, T)                                                        \
-  TP_KERNEL_COOPERATIVE(tp_k_rows_##suffix, tp_reduce_args_t) { TP_REDUCE_FORM(rows, T) }   \
+#define TP_REDUCE_KERNELS(suffix, T)                                                      \
+  TP_KERNEL_COOPERATIVE(tp_k_rows_##suffix, tp_reduce_args_t) { TP_REDUCE_FORM(rows, T) } \
   TP_KERNEL(tp_k_columns_##suffix, tp_reduce_args_t) { TP_REDUCE_FORM(columns, T) }
 
 #define TP_DTYPE(name, suffix, code, ctype, itemsize, category) TP_REDUCE_KERNELS(suffix, ctype)

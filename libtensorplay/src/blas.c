@@ -36,7 +36,8 @@ typedef struct plan {
 } plan_t;
 
 typedef struct context {
-  pthread_mutex_t lock; /* held from the search of a plan to its launch, as a bias is part of its descriptor */
+  /* Held from the search of a plan to its launch: a bias is part of the plan's descriptor. */
+  pthread_mutex_t lock;
   blas_handle_t handle;
   plan_t *plans; /* PLANS of them */
 } context_t;
@@ -46,8 +47,8 @@ static context_t contexts[TP_MAX_DEVICES] = {
 };
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
-static blas_api_t table;                 /* complete before api points at it */
-static _Atomic(const blas_api_t *) api;  /* NULL until loaded */
+static blas_api_t table;                /* complete before api points at it */
+static _Atomic(const blas_api_t *) api; /* NULL until loaded */
 
 static const int types[TP_DTYPE_COUNT] = {
     [TP_DTYPE_float16] = BLAS_R_16F, [TP_DTYPE_bfloat16] = BLAS_R_16BF, [TP_DTYPE_float32] = BLAS_R_32F};
@@ -64,10 +65,10 @@ tp_status_t tp_blas_load(const char *path) {
   }
   const char *missing = NULL;
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-#define BLAS_FUNCTION(name, arguments)                                                           \
-  if (library && !missing) {                                                                     \
-    void *symbol = dlsym(library, "cublasLt" #name);                                             \
-    if (!symbol) missing = "cublasLt" #name;                                                     \
+#define BLAS_FUNCTION(name, arguments)                                                         \
+  if (library && !missing) {                                                                   \
+    void *symbol = dlsym(library, "cublasLt" #name);                                           \
+    if (!symbol) missing = "cublasLt" #name;                                                   \
     memcpy(&table.name, &symbol, sizeof symbol); /* ISO C has no cast from data to function */ \
   }
   BLAS_FUNCTIONS(BLAS_FUNCTION)
@@ -100,7 +101,8 @@ static stored_t stored_of(int64_t rows, int64_t columns, int64_t row, int64_t co
   if ((column == 1 || columns == 1) && ld >= columns)
     return (stored_t){BLAS_OP_N, (uint64_t)columns, (uint64_t)rows, ld};
   ld = columns > 1 ? column : rows;
-  if ((row == 1 || rows == 1) && ld >= rows) return (stored_t){BLAS_OP_T, (uint64_t)rows, (uint64_t)columns, ld};
+  if ((row == 1 || rows == 1) && ld >= rows)
+    return (stored_t){BLAS_OP_T, (uint64_t)rows, (uint64_t)columns, ld};
   return (stored_t){.ld = 0};
 }
 
@@ -146,12 +148,13 @@ static void drop_plan(const blas_api_t *blas, plan_t *plan) {
   memset(plan, 0, sizeof *plan);
 }
 
-static bool make_layout(const blas_api_t *blas, blas_layout_t *layout, int type, uint64_t rows, uint64_t columns,
-                        int64_t ld, int64_t batch, int64_t batch_stride) {
+static bool make_layout(const blas_api_t *blas, blas_layout_t *layout, int type, uint64_t rows,
+                        uint64_t columns, int64_t ld, int64_t batch, int64_t batch_stride) {
   int32_t count = (int32_t)batch;
   return !blas->MatrixLayoutCreate(layout, type, rows, columns, ld) &&
          !blas->MatrixLayoutSetAttribute(*layout, BLAS_LAYOUT_BATCH_COUNT, &count, sizeof count) &&
-         !blas->MatrixLayoutSetAttribute(*layout, BLAS_LAYOUT_STRIDED_BATCH_OFFSET, &batch_stride, sizeof batch_stride);
+         !blas->MatrixLayoutSetAttribute(*layout, BLAS_LAYOUT_STRIDED_BATCH_OFFSET, &batch_stride,
+                                         sizeof batch_stride);
 }
 
 static bool choose(const blas_api_t *blas, blas_handle_t handle, plan_t *plan) {
@@ -161,16 +164,18 @@ static bool choose(const blas_api_t *blas, blas_handle_t handle, plan_t *plan) {
   uint32_t reduction = BLAS_REDUCTION_SCHEME_COMPUTE_TYPE;
   const uint32_t *align = plan->key.alignment;
   uint32_t alignments[] = {align[0], align[1], align[2], align[2]}; /* A, B, C, D */
-  bool set = !blas->MatmulPreferenceSetAttribute(preference, BLAS_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace) &&
-             !blas->MatmulPreferenceSetAttribute(preference, BLAS_PREF_REDUCTION_SCHEME_MASK, &reduction, sizeof reduction);
+  bool set = !blas->MatmulPreferenceSetAttribute(preference, BLAS_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                 sizeof workspace) &&
+             !blas->MatmulPreferenceSetAttribute(preference, BLAS_PREF_REDUCTION_SCHEME_MASK, &reduction,
+                                                 sizeof reduction);
   for (int i = 0; set && i < 4; ++i)
     set = !blas->MatmulPreferenceSetAttribute(preference, BLAS_PREF_MIN_ALIGNMENT_A_BYTES + i, &alignments[i],
                                               sizeof alignments[i]);
   blas_heuristic_t found;
   int count = 0;
   bool chosen = set &&
-                !blas->MatmulAlgoGetHeuristic(handle, plan->desc, plan->a, plan->b, plan->out, plan->out, preference, 1,
-                                              &found, &count) &&
+                !blas->MatmulAlgoGetHeuristic(handle, plan->desc, plan->a, plan->b, plan->out, plan->out,
+                                              preference, 1, &found, &count) &&
                 count == 1 && found.state == 0;
   blas->MatmulPreferenceDestroy(preference);
   if (!chosen) return false;
@@ -183,8 +188,8 @@ static bool set_bias(const blas_api_t *blas, plan_t *plan, const void *bias) {
   return !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_BIAS_POINTER, &bias, sizeof bias);
 }
 
-/* Fills plan->desc and what follows from plan->key; false where cuBLASLt does not take the product. The choice of
- * an algorithm looks at the bias' alignment. */
+/* Fills plan->desc and what follows from plan->key; false where cuBLASLt does not take the product. The
+ * choice of an algorithm looks at the bias' alignment. */
 static bool make_plan(const blas_api_t *blas, blas_handle_t handle, plan_t *plan, const void *bias) {
   const product_t *key = &plan->key;
   stored_t a = stored_of(key->k, key->n, key->b_row, key->b_col);
@@ -195,8 +200,9 @@ static bool make_plan(const blas_api_t *blas, blas_handle_t handle, plan_t *plan
   return !blas->MatmulDescCreate(&plan->desc, BLAS_COMPUTE_32F, BLAS_R_32F) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSA, &a.op, sizeof a.op) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSB, &b.op, sizeof b.op) &&
-         (!bias || (!blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_EPILOGUE, &epilogue, sizeof epilogue) &&
-                    set_bias(blas, plan, bias))) &&
+         (!bias ||
+          (!blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_EPILOGUE, &epilogue, sizeof epilogue) &&
+           set_bias(blas, plan, bias))) &&
          make_layout(blas, &plan->a, type, a.rows, a.columns, a.ld, key->batch, key->b_batch) &&
          make_layout(blas, &plan->b, type, b.rows, b.columns, b.ld, key->batch, key->a_batch) &&
          make_layout(blas, &plan->out, type, (uint64_t)key->n, (uint64_t)key->m, key->out_row, key->batch,
@@ -226,8 +232,8 @@ static plan_t *find_plan(const blas_api_t *blas, context_t *context, const tp__g
 
 /* ---- products ---- */
 
-static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp__gemm_t *gemm, tp_stream_t *stream,
-                            bool *out_served) {
+static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp__gemm_t *gemm,
+                            tp_stream_t *stream, bool *out_served) {
   plan_t *plan = find_plan(blas, context, gemm);
   if (!plan) return TP_OK;
   if (gemm->bias && !set_bias(blas, plan, gemm->bias)) return TP_OK;
@@ -237,10 +243,10 @@ static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp
     if (!block) return tp_error_status();
   }
   const float one = 1, zero = 0;
-  blas_status_t status = blas->Matmul(context->handle, plan->desc, &one, gemm->b, plan->a, gemm->a, plan->b, &zero,
-                                      gemm->out, plan->out, gemm->out, plan->out, &plan->algo,
-                                      block ? tp__alloc_address(block) : NULL, plan->workspace_nbytes,
-                                      tp__stream_cuda(stream));
+  blas_status_t status =
+      blas->Matmul(context->handle, plan->desc, &one, gemm->b, plan->a, gemm->a, plan->b, &zero, gemm->out,
+                   plan->out, gemm->out, plan->out, &plan->algo, block ? tp__alloc_address(block) : NULL,
+                   plan->workspace_nbytes, tp__stream_cuda(stream));
   if (block) tp__alloc_free(block); /* in stream order: the product comes first */
   *out_served = status == 0;
   return TP_OK;

@@ -47,7 +47,9 @@ static tp_status_t set_state(int32_t device, uint64_t seed, uint64_t offset, con
   return TP_OK;
 }
 
-tp_status_t tp_generator_seed(int32_t device, uint64_t seed) { return set_state(device, seed, 0, "manual_seed"); }
+tp_status_t tp_generator_seed(int32_t device, uint64_t seed) {
+  return set_state(device, seed, 0, "manual_seed");
+}
 
 tp_status_t tp_generator_set_state(int32_t device, uint64_t seed, uint64_t offset) {
   if (offset % 4)
@@ -103,13 +105,16 @@ static double below(double x, int32_t dtype) {
 
 static tp_status_t check(const tp_tensor_t *tensor, const char *operation) {
   if (!tp__dtype_is_floating(tensor->dtype))
-    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one", tp__dtype_name(tensor->dtype));
+    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one",
+                         tp__dtype_name(tensor->dtype));
   if (tp__tensor_overlaps_itself(tensor))
-    return tp__error_set(TP_INVALID_ARGUMENT, operation, "got a tensor whose elements share memory, as expand makes them");
+    return tp__error_set(TP_INVALID_ARGUMENT, operation,
+                         "got a tensor whose elements share memory, as expand makes them");
   return TP_OK;
 }
 
-static tp_status_t fill(tp__kernel_t *kernels, tp_tensor_t *tensor, tp_random_args_t *args, const char *operation) {
+static tp_status_t fill(tp__kernel_t *kernels, tp_tensor_t *tensor, tp_random_args_t *args,
+                        const char *operation) {
   if (tensor->numel == 0) return TP_OK;
   args->out = tensor->data;
   args->contiguous = tensor->contiguous;
@@ -127,8 +132,8 @@ static tp_status_t fill(tp__kernel_t *kernels, tp_tensor_t *tensor, tp_random_ar
   }
   draw(tensor->device, tensor->numel, args);
   return tp__launch(&kernels[tensor->dtype], tensor->device, tp__stream_current(tensor->device),
-                    tp__launch_grid(tensor->device, (tensor->numel + 3) / 4, TP_RANDOM_TILE), 1, 1, TP_BLOCK_THREADS,
-                    args, operation);
+                    tp__launch_grid(tensor->device, (tensor->numel + 3) / 4, TP_RANDOM_TILE), 1, 1,
+                    TP_BLOCK_THREADS, args, operation);
 }
 
 tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high) {
@@ -136,8 +141,8 @@ tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high) {
   double least = round_to(low, tensor->dtype), most = round_to(high, tensor->dtype);
   float span = (float)(most - least);
   if (!isfinite(span) || span < 0)
-    return tp__error_set(TP_INVALID_ARGUMENT, "uniform_", "got limits %g and %g, expected finite ones in rising order",
-                         low, high);
+    return tp__error_set(TP_INVALID_ARGUMENT, "uniform_",
+                         "got limits %g and %g, expected finite ones in rising order", low, high);
   double last = below(most, tensor->dtype);
   tp_random_args_t args = {.low = (float)least, .span = span, .below = (float)(last < least ? least : last)};
   return fill(uniforms, tensor, &args, "uniform_");
@@ -146,7 +151,8 @@ tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high) {
 tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std) {
   TP_TRY(check(tensor, "normal_"));
   if (!isfinite(std) || std < 0)
-    return tp__error_set(TP_INVALID_ARGUMENT, "normal_", "got a standard deviation of %g, expected one of 0 or more", std);
+    return tp__error_set(TP_INVALID_ARGUMENT, "normal_",
+                         "got a standard deviation of %g, expected one of 0 or more", std);
   tp_random_args_t args = {.mean = (float)mean, .std = (float)std};
   return fill(normals, tensor, &args, "normal_");
 }

@@ -1,5 +1,6 @@
-/* A library with cuBLASLt's functions and its meaning of layouts, on the host and slowly. test_blas.c compiles it,
- * loads it as if it were cuBLASLt, and so tests on any machine how products are described to it. */
+/* A library with cuBLASLt's functions and its meaning of layouts, on the host and slowly. test_blas.c
+ * compiles it, loads it as if it were cuBLASLt, and so tests on any machine how products are described to it.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -47,8 +48,11 @@ int cublasLtMatmulDescDestroy(desc_t *desc) {
 }
 
 int cublasLtMatmulDescSetAttribute(desc_t *desc, int attribute, const void *value, size_t nbytes) {
-  void *target = attribute == 3 ? (void *)&desc->transa : attribute == 4 ? (void *)&desc->transb
-                 : attribute == 7 ? (void *)&desc->epilogue : attribute == 8 ? (void *)&desc->bias : NULL;
+  void *target = attribute == 3 ? (void *)&desc->transa
+               : attribute == 4 ? (void *)&desc->transb
+               : attribute == 7 ? (void *)&desc->epilogue
+               : attribute == 8 ? (void *)&desc->bias
+                                : NULL;
   if (!target || nbytes != (attribute == 8 ? sizeof(void *) : sizeof(int))) return 7;
   memcpy(target, value, nbytes);
   return 0;
@@ -67,9 +71,12 @@ int cublasLtMatrixLayoutDestroy(layout_t *layout) {
 }
 
 int cublasLtMatrixLayoutSetAttribute(layout_t *layout, int attribute, const void *value, size_t nbytes) {
-  if (attribute == 5 && nbytes == sizeof(int)) memcpy(&layout->batch, value, nbytes);
-  else if (attribute == 6 && nbytes == sizeof(int64_t)) memcpy(&layout->stride, value, nbytes);
-  else return 7;
+  if (attribute == 5 && nbytes == sizeof(int))
+    memcpy(&layout->batch, value, nbytes);
+  else if (attribute == 6 && nbytes == sizeof(int64_t))
+    memcpy(&layout->stride, value, nbytes);
+  else
+    return 7;
   return 0;
 }
 
@@ -89,13 +96,15 @@ int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const 
   return attribute >= 5 && attribute <= 8 && number > 0 && (number & (number - 1)) == 0 ? 0 : 7;
 }
 
-int cublasLtMatmulAlgoGetHeuristic(void *handle, desc_t *desc, layout_t *a, layout_t *b, layout_t *c, layout_t *d,
-                                   void *preference, int wanted, heuristic_t *out, int *out_found) {
+int cublasLtMatmulAlgoGetHeuristic(void *handle, desc_t *desc, layout_t *a, layout_t *b, layout_t *c,
+                                   layout_t *d, void *preference, int wanted, heuristic_t *out,
+                                   int *out_found) {
   uint64_t m = desc->transa ? a->columns : a->rows, k = desc->transa ? a->rows : a->columns;
   uint64_t n = desc->transb ? b->rows : b->columns, other = desc->transb ? b->columns : b->rows;
   *out_found = 0;
   ++fake_searches;
-  if (!handle || !preference || wanted < 1 || c != d || d->rows != m || d->columns != n || other != k) return 7;
+  if (!handle || !preference || wanted < 1 || c != d || d->rows != m || d->columns != n || other != k)
+    return 7;
   if (desc->compute != 68 || desc->scale != 0 || a->batch != d->batch || b->batch != d->batch) return 7;
   if (desc->epilogue == 4 && !desc->bias) return 7; /* its alignment must be known */
   if (fake_refuses) return 15;
@@ -116,8 +125,10 @@ static float element(const char *base, int type, int64_t at) {
 }
 
 static void set_element(char *base, int type, int64_t at, float value) {
-  if (type == 0) ((float *)base)[at] = value;
-  else if (type == 2) ((_Float16 *)base)[at] = (_Float16)value;
+  if (type == 0)
+    ((float *)base)[at] = value;
+  else if (type == 2)
+    ((_Float16 *)base)[at] = (_Float16)value;
   else {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -127,7 +138,8 @@ static void set_element(char *base, int type, int64_t at, float value) {
 
 /* The elements that a layout covers, on the host. */
 static size_t extent(const layout_t *layout) {
-  int64_t last = (layout->batch - 1) * layout->stride + ((int64_t)layout->columns - 1) * layout->ld + (int64_t)layout->rows;
+  int64_t last = (layout->batch - 1) * layout->stride + ((int64_t)layout->columns - 1) * layout->ld +
+                 (int64_t)layout->rows;
   return (size_t)last * size_of(layout->type);
 }
 
@@ -143,9 +155,11 @@ int cublasLtMatmul(void *handle, desc_t *desc, const float *alpha, const void *a
   if (!handle || !algo || *alpha != 1 || *beta != 0 || c != d || lc != ld) return 7;
   if (workspace_nbytes < fake_workspace || (fake_workspace && !workspace)) return 7;
   ++fake_products;
-  char *x = fetch(a, extent(la), stream), *y = fetch(b, extent(lb), stream), *z = fetch(d, extent(ld), stream);
+  char *x = fetch(a, extent(la), stream), *y = fetch(b, extent(lb), stream),
+       *z = fetch(d, extent(ld), stream);
   char *bias = desc->epilogue == 4 ? fetch(desc->bias, ld->rows * size_of(ld->type), stream) : NULL;
-  int64_t m = (int64_t)ld->rows, n = (int64_t)ld->columns, k = (int64_t)(desc->transa ? la->rows : la->columns);
+  int64_t m = (int64_t)ld->rows, n = (int64_t)ld->columns,
+          k = (int64_t)(desc->transa ? la->rows : la->columns);
   for (int64_t p = 0; p < ld->batch; ++p)
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {

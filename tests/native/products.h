@@ -14,7 +14,8 @@ typedef struct matrices {
 
 static inline matrices_t matrices_of(const tp_tensor_t *tensor, bool column_vector) {
   bool vector = tensor->ndim == 1;
-  matrices_t m = {.tensor = tensor, .values = values_download(tensor), .batch_ndim = vector ? 0 : tensor->ndim - 2};
+  matrices_t m = {
+      .tensor = tensor, .values = values_download(tensor), .batch_ndim = vector ? 0 : tensor->ndim - 2};
   int64_t last = tensor->shape[tensor->ndim - 1];
   m.rows = vector ? (column_vector ? last : 1) : tensor->shape[tensor->ndim - 2];
   m.columns = vector && column_vector ? 1 : last;
@@ -22,7 +23,8 @@ static inline matrices_t matrices_of(const tp_tensor_t *tensor, bool column_vect
 }
 
 /* First element of the matrix for that place of the result's batch. */
-static inline const double *matrix_at(const matrices_t *m, int64_t ndim, const int64_t *shape, int64_t place) {
+static inline const double *matrix_at(const matrices_t *m, int64_t ndim, const int64_t *shape,
+                                      int64_t place) {
   int64_t at = 0, step = 1;
   for (int64_t d = ndim - 1; d >= 0; --d) {
     int64_t own = d - (ndim - m->batch_ndim), here = place % shape[d];
@@ -35,7 +37,8 @@ static inline const double *matrix_at(const matrices_t *m, int64_t ndim, const i
 }
 
 /* bias: NULL or the values of one row. */
-static inline void check_values(const tp_tensor_t *result, const tp_tensor_t *a, const tp_tensor_t *b, const double *bias) {
+static inline void check_values(const tp_tensor_t *result, const tp_tensor_t *a, const tp_tensor_t *b,
+                                const double *bias) {
   CHECK(result && result->dtype == a->dtype);
   matrices_t left = matrices_of(a, false), right = matrices_of(b, true);
   int64_t m = left.rows, k = left.columns, n = right.columns;
@@ -45,7 +48,8 @@ static inline void check_values(const tp_tensor_t *result, const tp_tensor_t *a,
   CHECK(result->numel == batch * m * n);
   double *got = values_download(result);
   for (int64_t p = 0; p < batch; ++p) {
-    const double *x = matrix_at(&left, ndim, result->shape, p), *y = matrix_at(&right, ndim, result->shape, p);
+    const double *x = matrix_at(&left, ndim, result->shape, p),
+                 *y = matrix_at(&right, ndim, result->shape, p);
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
         double sum = bias ? bias[j] : 0, size = fabs(sum);
@@ -53,7 +57,8 @@ static inline void check_values(const tp_tensor_t *result, const tp_tensor_t *a,
           sum += x[i * k + l] * y[l * n + j];
           size += fabs(x[i * k + l] * y[l * n + j]);
         }
-        double tolerance = 0x1p-24 * (8 + sqrt((double)k)) * size + values_epsilon(a->dtype) / 2 * fabs(sum) + 0x1p-25;
+        double tolerance =
+            0x1p-24 * (8 + sqrt((double)k)) * size + values_epsilon(a->dtype) / 2 * fabs(sum) + 0x1p-25;
         CHECK_CLOSE(got[(p * m + i) * n + j], sum, tolerance, (p * m + i) * n + j);
       }
   }
@@ -176,8 +181,10 @@ static inline void test_linear(int32_t dtype) {
   }
   /* Without inner elements only the bias is left. */
   double *bias_values;
-  tp_tensor_t *a = values_random(dtype, 2, (int64_t[]){3, 0}, NULL), *weight = values_random(dtype, 2, (int64_t[]){4, 0}, NULL);
-  tp_tensor_t *bias = values_random(dtype, 1, (int64_t[]){4}, &bias_values), *result = tp_linear(a, weight, bias);
+  tp_tensor_t *a = values_random(dtype, 2, (int64_t[]){3, 0}, NULL),
+              *weight = values_random(dtype, 2, (int64_t[]){4, 0}, NULL);
+  tp_tensor_t *bias = values_random(dtype, 1, (int64_t[]){4}, &bias_values),
+              *result = tp_linear(a, weight, bias);
   double *got = values_download(result);
   for (int i = 0; i < 12; ++i) CHECK_CLOSE(got[i], bias_values[i % 4], 0, i);
   free(got);

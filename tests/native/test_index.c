@@ -17,7 +17,8 @@ static void check_select(const tp_tensor_t *tensor, int32_t dim, const tp_tensor
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < index->numel; ++i)
       for (int64_t j = 0; j < inner; ++j)
-        CHECK_CLOSE(got[(o * index->numel + i) * inner + j], values[(o * limit + (int64_t)at[i]) * inner + j], 0, j);
+        CHECK_CLOSE(got[(o * index->numel + i) * inner + j], values[(o * limit + (int64_t)at[i]) * inner + j],
+                    0, j);
   free(got);
   free(values);
   free(at);
@@ -75,7 +76,8 @@ static void test_embedding(void) {
   tp_tensor_t *weight = values_random(TP_DTYPE_float16, 2, (int64_t[]){50, 24}, &values);
   tp_tensor_t *flat = indices(TP_DTYPE_int64, 12, 50), *index = tp_tensor_view(flat, 3, (int64_t[]){2, 3, 2});
   tp_tensor_t *result = tp_embedding(weight, index);
-  CHECK(result && result->ndim == 4 && result->shape[0] == 2 && result->shape[2] == 2 && result->shape[3] == 24);
+  CHECK(result && result->ndim == 4 && result->shape[0] == 2 && result->shape[2] == 2 &&
+        result->shape[3] == 24);
   double *got = values_download(result), *at = values_download(flat);
   for (int64_t i = 0; i < 12 * 24; ++i) CHECK_CLOSE(got[i], values[(int64_t)at[i / 24] * 24 + i % 24], 0, i);
   free(got);

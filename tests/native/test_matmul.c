@@ -5,11 +5,13 @@
 /* out: poisoned, of a higher dtype, strided, an operand. */
 static void test_out(void) {
   int64_t shape[] = {20, 20};
-  tp_tensor_t *a = values_random(TP_DTYPE_bfloat16, 2, shape, NULL), *b = values_random(TP_DTYPE_bfloat16, 2, shape, NULL);
+  tp_tensor_t *a = values_random(TP_DTYPE_bfloat16, 2, shape, NULL),
+              *b = values_random(TP_DTYPE_bfloat16, 2, shape, NULL);
   tp_tensor_t *expected = tp_matmul(a, b, NULL), *base = values_poisoned(TP_DTYPE_bfloat16, 2, shape);
   double *want = values_download(expected);
-  tp_tensor_t *outs[] = {values_poisoned(TP_DTYPE_bfloat16, 2, shape), values_poisoned(TP_DTYPE_float32, 2, shape),
-                         tp_tensor_transpose(base, 0, 1), tp_tensor_alias(b)};
+  tp_tensor_t *outs[] = {values_poisoned(TP_DTYPE_bfloat16, 2, shape),
+                         values_poisoned(TP_DTYPE_float32, 2, shape), tp_tensor_transpose(base, 0, 1),
+                         tp_tensor_alias(b)};
   for (size_t o = 0; o < 4; ++o) {
     tp_tensor_t *result = tp_matmul(a, b, outs[o]);
     CHECK(result == outs[o]);

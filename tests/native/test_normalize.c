@@ -18,7 +18,8 @@ static void softmax(const double *x, double *y, int64_t outer, int64_t size, int
 }
 
 static void check_softmax(const tp_tensor_t *tensor, int32_t dim) {
-  double *values = values_download(tensor), *expected = malloc((size_t)(tensor->numel + 1) * sizeof *expected);
+  double *values = values_download(tensor),
+         *expected = malloc((size_t)(tensor->numel + 1) * sizeof *expected);
   int64_t outer = 1, inner = 1, size = tensor->ndim ? tensor->shape[dim] : 1;
   for (int32_t d = 0; d < tensor->ndim; ++d) {
     if (d < dim) outer *= tensor->shape[d];
@@ -31,7 +32,8 @@ static void check_softmax(const tp_tensor_t *tensor, int32_t dim) {
     softmax(values, expected, outer, size, inner, log_result);
     for (int64_t i = 0; i < tensor->numel; ++i) {
       double scale = log_result ? 30 + fabs(expected[i]) : expected[i];
-      double tolerance = 16 * 0x1p-24 * scale + values_epsilon(tensor->dtype) / 2 * fabs(expected[i]) + 0x1p-25;
+      double tolerance =
+          16 * 0x1p-24 * scale + values_epsilon(tensor->dtype) / 2 * fabs(expected[i]) + 0x1p-25;
       CHECK_CLOSE(got[i], expected[i], tolerance, i);
     }
     free(got);
@@ -57,8 +59,8 @@ static void test_softmax(void) {
   static const struct {
     int32_t ndim;
     int64_t shape[4];
-  } cases[] = {{0, {0}},        {1, {1}},           {1, {5}},          {2, {3, 257}},  {2, {2, 4096}},
-               {2, {2, 5000}},  {3, {4, 6, 70}},    {3, {2, 300, 5}},  {4, {2, 3, 4, 5}}, {2, {0, 4}}};
+  } cases[] = {{0, {0}},       {1, {1}},        {1, {5}},         {2, {3, 257}},     {2, {2, 4096}},
+               {2, {2, 5000}}, {3, {4, 6, 70}}, {3, {2, 300, 5}}, {4, {2, 3, 4, 5}}, {2, {0, 4}}};
   for (size_t t = 0; t < 3; ++t) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
       tp_tensor_t *tensor = scaled(floating_dtypes[t], cases[c].ndim, cases[c].shape, 30);
@@ -76,9 +78,11 @@ static void test_softmax(void) {
 
 /* Masked entries count nothing; a row of nothing but masked ones, or with a NaN, is NaN, as in torch. */
 static void test_softmax_of_masks(void) {
-  double values[] = {0, -INFINITY, 0, -INFINITY, -INFINITY, -INFINITY, NAN, 1, 2, INFINITY, 0, 0, 1e30, -1e30, 1e30};
-  static const double expected[] = {0.5, 0,   0.5, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
-                                    (double)NAN, (double)NAN, 0, 0, 0.5, 0, 0.5};
+  double values[] = {0, -INFINITY, 0, -INFINITY, -INFINITY, -INFINITY, NAN, 1,
+                     2, INFINITY,  0, 0,         1e30,      -1e30,     1e30};
+  static const double expected[] = {0.5,         0,           0.5,         (double)NAN, (double)NAN,
+                                    (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
+                                    0,           0,           0.5,         0,           0.5};
   tp_tensor_t *tensor = values_upload(TP_DTYPE_float32, 2, (int64_t[]){5, 3}, values);
   tp_tensor_t *turned = tp_tensor_transpose(tensor, 0, 1), *columns = tp_tensor_contiguous(turned);
   tp_tensor_t *by_rows = tp_softmax(tensor, 1, 0, NULL), *by_columns = tp_softmax(columns, 0, 0, NULL);
@@ -95,8 +99,8 @@ static void test_softmax_of_masks(void) {
   for (size_t i = 0; i < 5; ++i) tp_tensor_release(tensors[i]);
 }
 
-static void check_layer_norm(int32_t dtype, int32_t ndim, const int64_t *shape, int32_t normalized, double shift,
-                             bool with_weight, bool with_bias) {
+static void check_layer_norm(int32_t dtype, int32_t ndim, const int64_t *shape, int32_t normalized,
+                             double shift, bool with_weight, bool with_bias) {
   double eps = 1e-5;
   int64_t numel = 1, size = 1;
   for (int32_t d = 0; d < ndim; ++d) numel *= shape[d];
@@ -155,19 +159,22 @@ static void test_layer_norm(void) {
 /* out: itself, poisoned and strided, of a higher dtype, a weight's memory. */
 static void test_out(void) {
   int64_t shape[] = {6, 40};
-  tp_tensor_t *tensor = scaled(TP_DTYPE_float16, 2, shape, 2), *weight = scaled(TP_DTYPE_float16, 1, shape + 1, 1);
-  tp_tensor_t *soft = tp_softmax(tensor, 1, 0, NULL), *normal = tp_layer_norm(tensor, 1, weight, NULL, 1e-5, NULL);
+  tp_tensor_t *tensor = scaled(TP_DTYPE_float16, 2, shape, 2),
+              *weight = scaled(TP_DTYPE_float16, 1, shape + 1, 1);
+  tp_tensor_t *soft = tp_softmax(tensor, 1, 0, NULL),
+              *normal = tp_layer_norm(tensor, 1, weight, NULL, 1e-5, NULL);
   double *want_soft = values_download(soft), *want_normal = values_download(normal);
   for (int kind = 0; kind < 4; ++kind) {
     for (int normalize = 0; normalize < 2; ++normalize) {
       tp_tensor_t *operand = tp_tensor_to(tensor, TP_DTYPE_NONE, 0);
       tp_tensor_t *base = values_poisoned(TP_DTYPE_float16, 2, (int64_t[]){40, 6});
       tp_tensor_t *wide = values_poisoned(TP_DTYPE_float32, 2, shape);
-      tp_tensor_t *out = kind == 0   ? tp_tensor_alias(operand)
-                         : kind == 1 ? tp_tensor_transpose(base, 0, 1)
-                         : kind == 2 ? tp_tensor_alias(wide)
-                                     : values_poisoned(TP_DTYPE_float16, 2, shape);
-      tp_tensor_t *result = normalize ? tp_layer_norm(operand, 1, weight, NULL, 1e-5, out) : tp_softmax(operand, 1, 0, out);
+      tp_tensor_t *out = kind == 0 ? tp_tensor_alias(operand)
+                       : kind == 1 ? tp_tensor_transpose(base, 0, 1)
+                       : kind == 2 ? tp_tensor_alias(wide)
+                                   : values_poisoned(TP_DTYPE_float16, 2, shape);
+      tp_tensor_t *result =
+          normalize ? tp_layer_norm(operand, 1, weight, NULL, 1e-5, out) : tp_softmax(operand, 1, 0, out);
       CHECK(result == out);
       double *got = values_download(out);
       for (int i = 0; i < 240; ++i) CHECK_CLOSE(got[i], (normalize ? want_normal : want_soft)[i], 0, i);

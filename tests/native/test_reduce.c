@@ -1,4 +1,5 @@
-/* Reductions against float64: every op, dtype and layout, the plans with and without splits, torch's rules. */
+/* Reductions against float64: every op, dtype and layout, the plans with and without splits, torch's rules.
+ */
 #include "tp_emulated.h"
 #include "values.h"
 
@@ -37,7 +38,8 @@ static void check_reduce(int32_t op, const tp_tensor_t *tensor, const double *va
       ++kept;
     }
   }
-  double *expected = malloc((size_t)(count + 1) * sizeof *expected), *sizes = calloc((size_t)count + 1, sizeof *sizes);
+  double *expected = malloc((size_t)(count + 1) * sizeof *expected),
+         *sizes = calloc((size_t)count + 1, sizeof *sizes);
   for (int64_t i = 0; i < count; ++i) expected[i] = identity(op);
   for (int64_t i = 0; i < tensor->numel; ++i) {
     int64_t rest = i, at = 0;
@@ -55,15 +57,18 @@ static void check_reduce(int32_t op, const tp_tensor_t *tensor, const double *va
     CHECK(result->ndim == (keepdim ? tensor->ndim : kept) && result->numel == count && result->contiguous);
     bool is_sum = op == TP_REDUCE_sum || op == TP_REDUCE_mean;
     int32_t natural = op == TP_REDUCE_any || op == TP_REDUCE_all ? (int32_t)TP_DTYPE_bool
-                      : is_sum && !floating                      ? (int32_t)TP_DTYPE_int64
+                    : is_sum && !floating                        ? (int32_t)TP_DTYPE_int64
                                                                  : tensor->dtype;
     CHECK(result->dtype == natural);
     double *got = values_download(result);
     for (int64_t i = 0; i < count; ++i) {
-      double divisor = op == TP_REDUCE_mean ? (double)reduced : 1, exact = expected[i] / divisor, tolerance = 0;
-      /* At most 16 additions in float32 follow each other, each wrong by half a last digit; then the dtype rounds. */
+      double divisor = op == TP_REDUCE_mean ? (double)reduced : 1, exact = expected[i] / divisor,
+             tolerance = 0;
+      /* At most 16 additions in float32 follow each other, each wrong by half a last digit; then the dtype
+       * rounds. */
       if (is_sum && floating)
-        tolerance = 16 * 0x1p-24 * sizes[i] / divisor + values_epsilon(tensor->dtype) / 2 * fabs(exact) + 0x1p-25;
+        tolerance =
+            16 * 0x1p-24 * sizes[i] / divisor + values_epsilon(tensor->dtype) / 2 * fabs(exact) + 0x1p-25;
       CHECK_CLOSE(got[i], exact, tolerance, i);
     }
     free(got);
@@ -86,23 +91,16 @@ static void test_shapes(void) {
     int64_t shape[5];
     uint32_t dims;
   } cases[] = {
-      {0, {0}, 1},
-      {1, {1}, 1},
-      {1, {7}, 1},
-      {1, {1000}, 1},
-      {2, {3, 5}, 1},
-      {2, {3, 5}, 2},
-      {2, {3, 5}, 3},
-      {2, {300, 33}, 2},          /* rows */
-      {2, {100, 70}, 1},          /* columns, neighbours */
-      {2, {700, 3}, 1},           /* few columns */
-      {2, {5, 1}, 2},
-      {3, {4, 50, 40}, 2},        /* the middle */
-      {3, {40, 5, 60}, 5},        /* around the middle */
-      {4, {3, 4, 5, 6}, 10},
-      {5, {2, 3, 4, 5, 6}, 21},
-      {2, {1, 300}, 1},
-      {3, {0, 4, 3}, 2},          /* an empty result */
+      {0, {0}, 1},           {1, {1}, 1},
+      {1, {7}, 1},           {1, {1000}, 1},
+      {2, {3, 5}, 1},        {2, {3, 5}, 2},
+      {2, {3, 5}, 3},        {2, {300, 33}, 2},   /* rows */
+      {2, {100, 70}, 1},                          /* columns, neighbours */
+      {2, {700, 3}, 1},                           /* few columns */
+      {2, {5, 1}, 2},        {3, {4, 50, 40}, 2}, /* the middle */
+      {3, {40, 5, 60}, 5},                        /* around the middle */
+      {4, {3, 4, 5, 6}, 10}, {5, {2, 3, 4, 5, 6}, 21},
+      {2, {1, 300}, 1},      {3, {0, 4, 3}, 2}, /* an empty result */
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
     for (size_t t = 0; t < TP_DTYPE_COUNT; ++t) {
@@ -142,7 +140,8 @@ static void test_splits(void) {
   static const struct {
     int64_t shape[2];
     uint32_t dims;
-  } cases[] = {{{1, 40001}, 3}, {{3, 30011}, 2}, {{30011, 3}, 1}, {{3001, 40}, 1}, {{777, 300}, 1}, {{20000, 2}, 3}};
+  } cases[] = {{{1, 40001}, 3}, {{3, 30011}, 2}, {{30011, 3}, 1},
+               {{3001, 40}, 1}, {{777, 300}, 1}, {{20000, 2}, 3}};
   for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
     for (size_t t = 0; t < TP_DTYPE_COUNT; ++t) {
       double *values;
@@ -218,7 +217,8 @@ static void test_nan_wins(void) {
 
 static void test_nothing_to_reduce(void) {
   tp_tensor_t *tensor = tp_tensor_empty(TP_DTYPE_float32, 0, 2, (int64_t[]){3, 0});
-  static const double expected[] = {[TP_REDUCE_sum] = 0, [TP_REDUCE_mean] = (double)NAN, [TP_REDUCE_any] = 0, [TP_REDUCE_all] = 1};
+  static const double expected[] = {
+      [TP_REDUCE_sum] = 0, [TP_REDUCE_mean] = (double)NAN, [TP_REDUCE_any] = 0, [TP_REDUCE_all] = 1};
   for (int32_t op = 0; op < OPS; ++op) {
     tp_tensor_t *result = tp_reduce(op, tensor, 2, 0, TP_DTYPE_NONE, NULL);
     if (op == TP_REDUCE_amax || op == TP_REDUCE_amin) {

@@ -1,4 +1,6 @@
 /* Random numbers: known answers, the mapping of docs/design/random.md, generators, limits. */
+#include <pthread.h>
+
 #include "tp_emulated.h"
 #include "values.h"
 
@@ -8,7 +10,8 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
   memcpy(c, counter, sizeof c);
   for (int round = 0; round < 10; ++round) {
     uint64_t a = (uint64_t)0xD2511F53u * c[0], b = (uint64_t)0xCD9E8D57u * c[2];
-    uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k[0], (uint32_t)b, (uint32_t)(a >> 32) ^ c[3] ^ k[1], (uint32_t)a};
+    uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k[0], (uint32_t)b, (uint32_t)(a >> 32) ^ c[3] ^ k[1],
+                        (uint32_t)a};
     memcpy(c, next, sizeof c);
     k[0] += 0x9E3779B9u;
     k[1] += 0xBB67AE85u;
@@ -45,8 +48,8 @@ static void test_known_answers(void) {
 static uint32_t word(uint64_t seed, uint64_t offset, uint64_t i) {
   uint64_t group = offset / 4 + i / 4;
   uint32_t out[4];
-  philox((uint32_t[]){(uint32_t)group, (uint32_t)(group >> 32), 0, 0}, (uint32_t[]){(uint32_t)seed, (uint32_t)(seed >> 32)},
-         out);
+  philox((uint32_t[]){(uint32_t)group, (uint32_t)(group >> 32), 0, 0},
+         (uint32_t[]){(uint32_t)seed, (uint32_t)(seed >> 32)}, out);
   return out[i % 4];
 }
 
@@ -86,11 +89,14 @@ static void test_normal_mapping(void) {
       CHECK_OK(tp_random_normal(tensor, 0.5, 2));
       double *x = values_download(tensor);
       for (int64_t i = 0; i < sizes[s]; ++i) {
-        uint32_t first = word(seed, offset, (uint64_t)i & ~1ull), second = word(seed, offset, (uint64_t)i | 1);
-        double u = (float)((float)first * 0x1p-32f + 0x1p-33f), turn = 2 * acos(-1) * ((second >> 8) * 0x1p-24);
+        uint32_t first = word(seed, offset, (uint64_t)i & ~1ull),
+                 second = word(seed, offset, (uint64_t)i | 1);
+        double u = (float)((float)first * 0x1p-32f + 0x1p-33f),
+               turn = 2 * acos(-1) * ((second >> 8) * 0x1p-24);
         double z = sqrt(-2 * log(u)) * (i % 2 ? sin(turn) : cos(turn));
         double expected = 0.5 + 2 * z;
-        CHECK_CLOSE(x[i], expected, 4 * 0x1p-23 * (fabs(z) + 1) + values_epsilon(floating_dtypes[t]) * fabs(expected), i);
+        CHECK_CLOSE(x[i], expected,
+                    4 * 0x1p-23 * (fabs(z) + 1) + values_epsilon(floating_dtypes[t]) * fabs(expected), i);
       }
       free(x);
       tp_tensor_release(tensor);
@@ -100,7 +106,8 @@ static void test_normal_mapping(void) {
 
 /* The limits of the interval: tiny spans round to the ends of it, where the upper one must not appear. */
 static void test_uniform_stays_below_its_upper_limit(void) {
-  static const double limits[][2] = {{0, 1}, {1, 1 + 0x1p-7}, {-1, 0}, {-2, -1}, {4, 8}, {-0.1, 0.1}, {1000, 1008}, {0, 0x1p-24}};
+  static const double limits[][2] = {{0, 1}, {1, 1 + 0x1p-7}, {-1, 0},      {-2, -1},
+                                     {4, 8}, {-0.1, 0.1},     {1000, 1008}, {0, 0x1p-24}};
   int64_t n = 1 << 16;
   for (size_t l = 0; l < sizeof limits / sizeof *limits; ++l) {
     for (size_t t = 0; t < 3; ++t) {
@@ -130,7 +137,8 @@ static void test_views(void) {
   int64_t n = 6 * 10 * 7;
   for (size_t t = 0; t < 3; ++t) {
     int32_t dtype = floating_dtypes[t];
-    tp_tensor_t *flat = values_poisoned(dtype, 1, &n), *base = values_poisoned(dtype, 3, (int64_t[]){6, 20, 7});
+    tp_tensor_t *flat = values_poisoned(dtype, 1, &n),
+                *base = values_poisoned(dtype, 3, (int64_t[]){6, 20, 7});
     tp_tensor_t *sliced = tp_tensor_slice(base, 1, 1, 20, 2);
     tp_tensor_t *view = tp_tensor_permute(sliced, 3, (int64_t[]){2, 0, 1});
     CHECK_OK(tp_generator_set_state(0, 7, 40));
@@ -165,6 +173,44 @@ static void test_generators(void) {
   CHECK(tp_generator_seed(2, 5) == TP_DEVICE);
   CHECK_OK(tp_generator_get_state(0, &seed, &offset));
   CHECK(seed == 9 && offset == 0);
+}
+
+enum { THREADS = 4, FILLS = 50, FILL = 1001 };
+
+static void *fill_often(void *argument) {
+  tp_tensor_t **tensors = argument;
+  for (int i = 0; i < FILLS; ++i) {
+    tensors[i] = tp_tensor_empty(TP_DTYPE_float32, 0, 1, (int64_t[]){FILL});
+    CHECK(tensors[i]);
+    CHECK_OK(tp_random_uniform(tensors[i], 0, 1));
+  }
+  return NULL;
+}
+
+/* Each fill takes numbers of its own: together they are those of one thread, in some order. */
+static void test_threads_get_disjoint_numbers(void) {
+  static tp_tensor_t *tensors[THREADS][FILLS];
+  static bool seen[THREADS * FILLS];
+  uint64_t seed = values_bits(), step = (FILL + 3) / 4 * 4;
+  CHECK_OK(tp_generator_seed(0, seed));
+  pthread_t threads[THREADS];
+  for (int t = 0; t < THREADS; ++t) CHECK(pthread_create(&threads[t], NULL, fill_often, tensors[t]) == 0);
+  for (int t = 0; t < THREADS; ++t) CHECK(pthread_join(threads[t], NULL) == 0);
+  for (int t = 0; t < THREADS; ++t)
+    for (int i = 0; i < FILLS; ++i) {
+      double *x = values_download(tensors[t][i]);
+      uint64_t place = 0;
+      while (place < THREADS * FILLS && (seen[place] || x[0] != (word(seed, place * step, 0) >> 8) * 0x1p-24))
+        ++place;
+      CHECK(place < THREADS * FILLS);
+      seen[place] = true;
+      CHECK(x[FILL - 1] == (word(seed, place * step, FILL - 1) >> 8) * 0x1p-24);
+      free(x);
+      tp_tensor_release(tensors[t][i]);
+    }
+  uint64_t offset;
+  CHECK_OK(tp_generator_get_state(0, &seed, &offset));
+  CHECK(offset == THREADS * FILLS * step);
 }
 
 static void test_refusals_change_nothing(void) {
@@ -203,6 +249,8 @@ int main(void) {
     test_uniform_stays_below_its_upper_limit();
     test_views();
   }
+  tp_emulated_set_fibres(0);
+  test_threads_get_disjoint_numbers();
   test_refusals_change_nothing();
   return 0;
 }

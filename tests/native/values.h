@@ -11,9 +11,10 @@
 #include "check.h"
 #include "internal.h"
 
-__attribute__((unused)) static const int32_t value_dtypes[] = {TP_DTYPE_bool,    TP_DTYPE_int32,    TP_DTYPE_int64,
-                                       TP_DTYPE_float16, TP_DTYPE_bfloat16, TP_DTYPE_float32};
-__attribute__((unused)) static const int32_t floating_dtypes[] = {TP_DTYPE_float16, TP_DTYPE_bfloat16, TP_DTYPE_float32};
+__attribute__((unused)) static const int32_t value_dtypes[] = {
+    TP_DTYPE_bool, TP_DTYPE_int32, TP_DTYPE_int64, TP_DTYPE_float16, TP_DTYPE_bfloat16, TP_DTYPE_float32};
+__attribute__((unused)) static const int32_t floating_dtypes[] = {TP_DTYPE_float16, TP_DTYPE_bfloat16,
+                                                                  TP_DTYPE_float32};
 
 static uint64_t values_state;
 
@@ -35,7 +36,9 @@ static inline uint64_t values_bits(void) {
 }
 
 /* low .. high-1 */
-static inline int64_t values_between(int64_t low, int64_t high) { return low + (int64_t)(values_bits() % (uint64_t)(high - low)); }
+static inline int64_t values_between(int64_t low, int64_t high) {
+  return low + (int64_t)(values_bits() % (uint64_t)(high - low));
+}
 
 /* The element of a dtype that x becomes. */
 static inline double values_encode(int32_t dtype, double x, void *element) {
@@ -71,7 +74,7 @@ static inline double values_decode(int32_t dtype, const void *element) {
     case TP_DTYPE_int64: return (double)*(const int64_t *)element;
     case TP_DTYPE_float16: return (double)*(const _Float16 *)element;
     case TP_DTYPE_bfloat16: {
-      uint32_t bits = (uint32_t) * (const uint16_t *)element << 16;
+      uint32_t bits = (uint32_t)*(const uint16_t *)element << 16;
       float value;
       memcpy(&value, &bits, sizeof value);
       return value;
@@ -100,13 +103,15 @@ static inline double *values_download(const tp_tensor_t *tensor) {
   char *bytes = malloc(nbytes + 1);
   CHECK_OK(tp_tensor_copy_to_host(tensor, bytes, nbytes));
   double *values = malloc((size_t)(tensor->numel + 1) * sizeof *values);
-  for (int64_t i = 0; i < tensor->numel; ++i) values[i] = values_decode(tensor->dtype, bytes + (size_t)i * itemsize);
+  for (int64_t i = 0; i < tensor->numel; ++i)
+    values[i] = values_decode(tensor->dtype, bytes + (size_t)i * itemsize);
   free(bytes);
   return values;
 }
 
 /* Fresh numbers of a dtype: bool 0 or 1, small integers, floats of -1 to 1. */
-static inline tp_tensor_t *values_random(int32_t dtype, int32_t ndim, const int64_t *shape, double **out_values) {
+static inline tp_tensor_t *values_random(int32_t dtype, int32_t ndim, const int64_t *shape,
+                                         double **out_values) {
   int64_t numel = 1;
   for (int32_t d = 0; d < ndim; ++d) numel *= shape[d];
   double *values = malloc((size_t)(numel + 1) * sizeof *values);
@@ -146,13 +151,13 @@ static inline bool values_close(double got, double expected, double tolerance) {
   return got == expected || fabs(got - expected) <= tolerance;
 }
 
-#define CHECK_CLOSE(got, expected, tolerance, at)                                                             \
-  do {                                                                                                        \
-    if (!values_close(got, expected, tolerance)) {                                                            \
-      fprintf(stderr, "%s:%d: element %lld: got %.17g, expected %.17g within %.3g\n", __FILE__, __LINE__,     \
-              (long long)(at), (double)(got), (double)(expected), (double)(tolerance));                       \
-      exit(1);                                                                                                \
-    }                                                                                                         \
+#define CHECK_CLOSE(got, expected, tolerance, at)                                                         \
+  do {                                                                                                    \
+    if (!values_close(got, expected, tolerance)) {                                                        \
+      fprintf(stderr, "%s:%d: element %lld: got %.17g, expected %.17g within %.3g\n", __FILE__, __LINE__, \
+              (long long)(at), (double)(got), (double)(expected), (double)(tolerance));                   \
+      exit(1);                                                                                            \
+    }                                                                                                     \
   } while (0)
 
 #endif

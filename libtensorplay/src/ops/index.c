@@ -15,7 +15,8 @@ static struct {
 
 static tp_status_t check_index(const tp_tensor_t *a, const tp_tensor_t *index, const char *operation) {
   if (index->device != a->device)
-    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device, (int)index->device);
+    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device,
+                         (int)index->device);
   if (index->dtype != TP_DTYPE_int32 && index->dtype != TP_DTYPE_int64)
     return tp__error_set(TP_DTYPE, operation, "got an index of dtype %s, expected int32 or int64",
                          tp__dtype_name(index->dtype));
@@ -40,8 +41,8 @@ static tp_status_t gather(const tp_tensor_t *a, const tp_tensor_t *index, tp_ten
                            .index_is_int64 = index->dtype == TP_DTYPE_int64,
                            .operation = fault};
   uint32_t grid = tp__launch_grid(a->device, outer * args.count * args.width, TP_GATHER_TILE);
-  return tp__launch(&gathers[i].kernel, a->device, tp__stream_current(a->device), grid, 1, 1, TP_BLOCK_THREADS, &args,
-                    operation);
+  return tp__launch(&gathers[i].kernel, a->device, tp__stream_current(a->device), grid, 1, 1,
+                    TP_BLOCK_THREADS, &args, operation);
 }
 
 /* Gathers along a's dimension dim into a fresh tensor of that shape. */
@@ -70,8 +71,9 @@ tp_tensor_t *tp_index_select(const tp_tensor_t *a, int32_t dim, const tp_tensor_
   dim = tp__check_dim(dim, a->ndim, operation);
   if (dim < 0 || check_index(a, index, operation)) return NULL;
   if (index->ndim > 1 || (a->ndim == 0 && index->numel != 1)) {
-    tp__error_set(TP_SHAPE, operation, "got an index of %d dimensions and %lld elements into an operand of %d",
-                  (int)index->ndim, (long long)index->numel, (int)a->ndim);
+    tp__error_set(TP_SHAPE, operation,
+                  "got an index of %d dimensions and %lld elements into an operand of %d", (int)index->ndim,
+                  (long long)index->numel, (int)a->ndim);
     return NULL;
   }
   int64_t shape[TP_MAX_NDIM];
@@ -83,7 +85,8 @@ tp_tensor_t *tp_embedding(const tp_tensor_t *weight, const tp_tensor_t *index) {
   const char *operation = "embedding";
   if (check_index(weight, index, operation)) return NULL;
   if (weight->ndim != 2 || index->ndim + 1 > TP_MAX_NDIM) {
-    tp__error_set(TP_SHAPE, operation, "got a weight of %d dimensions and an index of %d, expected 2 and at most %d",
+    tp__error_set(TP_SHAPE, operation,
+                  "got a weight of %d dimensions and an index of %d, expected 2 and at most %d",
                   (int)weight->ndim, (int)index->ndim, TP_MAX_NDIM - 1);
     return NULL;
   }

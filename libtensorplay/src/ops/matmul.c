@@ -40,7 +40,8 @@ static tp_status_t run(const tp__gemm_t *gemm, const char *operation) {
                            .out_row = gemm->out_row};
   if (gemm->k == 0) args.a_batch = args.b_batch = 0; /* the operands have no memory to point into */
   return tp__launch(&tiled[gemm->dtype], gemm->device, stream, blocks(gemm->n, TP_MATMUL_TILE),
-                    blocks(gemm->m, TP_MATMUL_TILE), blocks(gemm->batch, 1), TP_BLOCK_THREADS, &args, operation);
+                    blocks(gemm->m, TP_MATMUL_TILE), blocks(gemm->batch, 1), TP_BLOCK_THREADS, &args,
+                    operation);
 }
 
 /* One stride that steps through dimensions as C order does; false where there is none. */
@@ -103,7 +104,8 @@ static tp_tensor_t *matrices(const tp_tensor_t *x, int32_t vector_dim, int32_t n
 
 static tp_status_t check_pair(const tp_tensor_t *a, const tp_tensor_t *b, const char *operation) {
   if (a->device != b->device)
-    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device, (int)b->device);
+    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device,
+                         (int)b->device);
   if (a->dtype != b->dtype || !tp__dtype_is_floating(a->dtype))
     return tp__error_set(TP_DTYPE, operation, "got dtypes %s and %s, expected one floating dtype",
                          tp__dtype_name(a->dtype), tp__dtype_name(b->dtype));
@@ -138,8 +140,8 @@ tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *
   const char *operation = "matmul";
   if (check_pair(a, b, operation)) return NULL;
   if (a->ndim == 0 || b->ndim == 0) {
-    tp__error_set(TP_SHAPE, operation, "got operands of %d and %d dimensions, expected 1 or more", (int)a->ndim,
-                  (int)b->ndim);
+    tp__error_set(TP_SHAPE, operation, "got operands of %d and %d dimensions, expected 1 or more",
+                  (int)a->ndim, (int)b->ndim);
     return NULL;
   }
   int64_t inner = b->shape[b->ndim > 1 ? b->ndim - 2 : 0];
@@ -150,8 +152,8 @@ tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *
   }
   int32_t ndim;
   int64_t shape[TP_MAX_NDIM];
-  if (tp__check_broadcast(a->ndim > 2 ? a->ndim - 2 : 0, a->shape, b->ndim > 2 ? b->ndim - 2 : 0, b->shape, &ndim,
-                          shape, operation))
+  if (tp__check_broadcast(a->ndim > 2 ? a->ndim - 2 : 0, a->shape, b->ndim > 2 ? b->ndim - 2 : 0, b->shape,
+                          &ndim, shape, operation))
     return NULL;
   tp__gemm_t gemm = {.batch = 1};
   for (int32_t d = 0; d < ndim; ++d) gemm.batch *= shape[d];
@@ -162,7 +164,8 @@ tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *
   if (!out || out->numel == 0) return out;
   tp_tensor_t *left = matrices(a, 0, ndim, shape, &gemm.a_batch);
   tp_tensor_t *right = matrices(b, 1, ndim, shape, &gemm.b_batch);
-  bool direct = out->contiguous && out->dtype == a->dtype && out->storage != a->storage && out->storage != b->storage;
+  bool direct =
+      out->contiguous && out->dtype == a->dtype && out->storage != a->storage && out->storage != b->storage;
   tp_tensor_t *target = left && right ? tp__target_take(out, a->dtype, direct, operation) : NULL;
   tp_status_t status = TP_OK;
   if (target) {
@@ -180,11 +183,12 @@ static tp_status_t check_linear(const tp_tensor_t *a, const tp_tensor_t *weight,
   TP_TRY(check_pair(a, weight, operation));
   if (bias) TP_TRY(check_pair(a, bias, operation));
   if (weight->ndim != 2 || a->ndim == 0 || a->shape[a->ndim - 1] != weight->shape[1])
-    return tp__error_set(TP_SHAPE, operation, "got a last size of %lld and a weight of %d dimensions, expected (n, k)",
+    return tp__error_set(TP_SHAPE, operation,
+                         "got a last size of %lld and a weight of %d dimensions, expected (n, k)",
                          (long long)(a->ndim ? a->shape[a->ndim - 1] : 1), (int)weight->ndim);
   if (bias && (bias->ndim != 1 || bias->shape[0] != weight->shape[0]))
-    return tp__error_set(TP_SHAPE, operation, "got a bias of %lld elements, expected (%lld,)", (long long)bias->numel,
-                         (long long)weight->shape[0]);
+    return tp__error_set(TP_SHAPE, operation, "got a bias of %lld elements, expected (%lld,)",
+                         (long long)bias->numel, (long long)weight->shape[0]);
   return TP_OK;
 }
 

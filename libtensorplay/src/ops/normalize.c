@@ -22,20 +22,24 @@ static uint32_t threads_for(int64_t size) {
 
 static tp_status_t check_floating(const tp_tensor_t *a, const char *operation) {
   if (tp__dtype_is_floating(a->dtype)) return TP_OK;
-  return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one", tp__dtype_name(a->dtype));
+  return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one",
+                       tp__dtype_name(a->dtype));
 }
 
 static tp_status_t run_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tensor_t *target,
                                const char *operation) {
-  tp_softmax_args_t args = {.input = a->data, .out = target->data, .outer = 1, .size = 1, .inner = 1, .log = log};
-  for (int32_t d = 0; d < a->ndim; ++d) *(d < dim ? &args.outer : d == dim ? &args.size : &args.inner) *= a->shape[d];
+  tp_softmax_args_t args = {
+      .input = a->data, .out = target->data, .outer = 1, .size = 1, .inner = 1, .log = log};
+  for (int32_t d = 0; d < a->ndim; ++d)
+    *(d < dim ? &args.outer : d == dim ? &args.size : &args.inner) *= a->shape[d];
   tp_stream_t *stream = tp__stream_current(a->device);
   if (args.inner == 1)
-    return tp__launch(&softmax_rows[a->dtype], a->device, stream, tp__launch_grid(a->device, args.outer, 1), 1, 1,
-                      threads_for(args.size), &args, operation);
+    return tp__launch(&softmax_rows[a->dtype], a->device, stream, tp__launch_grid(a->device, args.outer, 1),
+                      1, 1, threads_for(args.size), &args, operation);
   int64_t numel = args.outer * args.inner;
-  return tp__launch(&softmax_columns[a->dtype], a->device, stream, tp__launch_grid(a->device, numel, TP_SOFTMAX_TILE),
-                    1, 1, TP_BLOCK_THREADS, &args, operation);
+  return tp__launch(&softmax_columns[a->dtype], a->device, stream,
+                    tp__launch_grid(a->device, numel, TP_SOFTMAX_TILE), 1, 1, TP_BLOCK_THREADS, &args,
+                    operation);
 }
 
 tp_tensor_t *tp_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tensor_t *out) {
@@ -54,21 +58,25 @@ tp_tensor_t *tp_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tenso
 }
 
 /* weight or bias: NULL, or of the operand's dtype and device and of the normalised shape. */
-static tp_status_t check_scale(const tp_tensor_t *scale, const tp_tensor_t *a, int32_t ndim, const char *operation) {
+static tp_status_t check_scale(const tp_tensor_t *scale, const tp_tensor_t *a, int32_t ndim,
+                               const char *operation) {
   if (!scale) return TP_OK;
   if (scale->device != a->device)
-    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device, (int)scale->device);
+    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device,
+                         (int)scale->device);
   if (scale->dtype != a->dtype)
     return tp__error_set(TP_DTYPE, operation, "got dtypes %s and %s, expected one", tp__dtype_name(a->dtype),
                          tp__dtype_name(scale->dtype));
   bool fits = scale->ndim == ndim;
   for (int32_t d = 0; fits && d < ndim; ++d) fits = scale->shape[d] == a->shape[a->ndim - ndim + d];
   if (fits) return TP_OK;
-  return tp__error_set(TP_SHAPE, operation, "got a weight or bias of another shape than the normalised dimensions");
+  return tp__error_set(TP_SHAPE, operation,
+                       "got a weight or bias of another shape than the normalised dimensions");
 }
 
 static tp_status_t run_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t *weight,
-                                  const tp_tensor_t *bias, double eps, tp_tensor_t *target, const char *operation) {
+                                  const tp_tensor_t *bias, double eps, tp_tensor_t *target,
+                                  const char *operation) {
   tp_layer_norm_args_t args = {.input = a->data,
                                .weight = weight ? weight->data : NULL,
                                .bias = bias ? bias->data : NULL,
@@ -81,12 +89,13 @@ static tp_status_t run_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_t
                     tp__launch_grid(a->device, args.rows, 1), 1, 1, threads_for(args.size), &args, operation);
 }
 
-tp_tensor_t *tp_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t *weight, const tp_tensor_t *bias,
-                           double eps, tp_tensor_t *out) {
+tp_tensor_t *tp_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t *weight,
+                           const tp_tensor_t *bias, double eps, tp_tensor_t *out) {
   const char *operation = "layer_norm";
   if (check_floating(a, operation)) return NULL;
   if (ndim < 1 || ndim > a->ndim) {
-    tp__error_set(TP_SHAPE, operation, "got %d dimensions to normalise, expected 1 to %d", (int)ndim, (int)a->ndim);
+    tp__error_set(TP_SHAPE, operation, "got %d dimensions to normalise, expected 1 to %d", (int)ndim,
+                  (int)a->ndim);
     return NULL;
   }
   if (check_scale(weight, a, ndim, operation) || check_scale(bias, a, ndim, operation)) return NULL;

@@ -91,8 +91,9 @@ static tp_status_t launch(const tp_reduce_args_t *args, int32_t source, int32_t 
   }
   uint32_t threads = 32;
   while (threads < TP_BLOCK_THREADS && 8 * threads < args->split) threads *= 2;
-  return tp__launch(&rows[source], device, stream, tp__launch_grid(device, args->kept.numel * args->splits, 1), 1, 1,
-                    threads, args, operation);
+  return tp__launch(&rows[source], device, stream,
+                    tp__launch_grid(device, args->kept.numel * args->splits, 1), 1, 1, threads, args,
+                    operation);
 }
 
 /* The dimensions of `a` whose bit in dims equals `reduced`, as a tensor that only has a shape. */
@@ -142,7 +143,8 @@ static tp_status_t run_split(tp_reduce_args_t *args, int32_t source, tp_tensor_t
   return status;
 }
 
-static tp_status_t run(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tensor_t *target, const char *operation) {
+static tp_status_t run(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tensor_t *target,
+                       const char *operation) {
   tp_tensor_t kept = {.ndim = 0}, reduced = {.ndim = 0};
   part_of(&kept, a, dims, false);
   part_of(&reduced, a, dims, true);
@@ -170,7 +172,8 @@ static int32_t result_dtype(int32_t op, int32_t operand, int32_t wanted) {
   int32_t rule = ops[op].rule;
   if (wanted != TP_DTYPE_NONE) {
     if (wanted < 0 || wanted >= TP_DTYPE_COUNT || (rule != RULE_SUM && rule != RULE_FLOAT)) {
-      tp__error_set(TP_DTYPE, ops[op].name, "got dtype %s, which this reduction does not take", tp__dtype_name(wanted));
+      tp__error_set(TP_DTYPE, ops[op].name, "got dtype %s, which this reduction does not take",
+                    tp__dtype_name(wanted));
       return -1;
     }
   }
@@ -188,7 +191,8 @@ static int32_t result_dtype(int32_t op, int32_t operand, int32_t wanted) {
 /* The operand in a dtype that a kernel can fold to the result's: `a` itself where it is one. */
 static tp_tensor_t *convert(int32_t op, const tp_tensor_t *a, int32_t result) {
   bool same_kind = tp__dtype_category(a->dtype) == tp__dtype_category(result);
-  bool counts = op == TP_REDUCE_sum && !tp__dtype_is_floating(result); /* bool and int32 go into int64 totals */
+  /* bool and int32 are summed in int64 totals. */
+  bool counts = op == TP_REDUCE_sum && !tp__dtype_is_floating(result);
   bool as_is = same_kind || (counts && !tp__dtype_is_floating(a->dtype));
   return as_is ? tp__tensor_retain(a) : tp_tensor_to(a, result, a->device);
 }
