@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def load(
     library = _library("load")
     backend, place = _plugins.resolve(device)
     found: dict[str, Tensor] = {}
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise FileNotFoundError(f"load: no file at {os.fspath(path)!r}")
     try:
         with library.safe_open(os.fspath(path), framework="numpy") as file:
