@@ -204,6 +204,9 @@ TP_API void tp_memory_free(void *address);
  * INVALID_ARGUMENT (a negative size), OVERFLOW, OUT_OF_MEMORY, UNAVAILABLE, CUDA. */
 TP_API tp_tensor_t *tp_tensor_empty(int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape);
 
+/* As tp_tensor_empty with one dimension: the most frequent shape, without an array to convert. */
+TP_API tp_tensor_t *tp_tensor_empty_1d(int32_t dtype, int32_t device, int64_t numel);
+
 /* As tp_tensor_empty, the same shape, dtype and device as `like`, contiguous. */
 TP_API tp_tensor_t *tp_tensor_empty_like(const tp_tensor_t *like);
 

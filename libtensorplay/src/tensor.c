@@ -213,6 +213,10 @@ tp_tensor_t *tp_tensor_empty(int32_t dtype, int32_t device, int32_t ndim, const 
   return device < 0 ? NULL : tp__tensor_new(dtype, device, ndim, shape, operation);
 }
 
+tp_tensor_t *tp_tensor_empty_1d(int32_t dtype, int32_t device, int64_t numel) {
+  return tp_tensor_empty(dtype, device, 1, &numel);
+}
+
 tp_tensor_t *tp_tensor_empty_like(const tp_tensor_t *like) {
   return tp__tensor_new(like->dtype, like->device, like->ndim, like->shape, "empty_like");
 }

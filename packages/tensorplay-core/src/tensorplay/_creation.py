@@ -170,7 +170,8 @@ def empty(*size: int | Sequence[int], dtype: DType | None = None, device: Device
         dtype = _dtype.float32
     elif not isinstance(dtype, DType):
         _dtype.check("empty", dtype)
-    return backend.empty(_shape.integers("empty", size), dtype, place)
+    shape = size if len(size) == 1 and type(size[0]) is int else _shape.integers("empty", size)
+    return backend.empty(shape, dtype, place)
 
 
 def zeros(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:

@@ -107,8 +107,14 @@ class CudaBackend(Operations):
 
     def empty(self, shape: Sequence[int], dtype: DType, device: Device) -> Tensor:
         # Written out, as `binary` is, where the others share `made`.
+        index = device.index
+        if index is None:
+            index = CURRENT
         try:
-            impl = native.tp_tensor_empty(dtype.code, _index(device), len(shape), shape)
+            if len(shape) == 1:
+                impl = native.tp_tensor_empty_1d(dtype.code, index, shape[0])
+            else:
+                impl = native.tp_tensor_empty(dtype.code, index, len(shape), shape)
         except (OverflowError, TypeError):
             impl = None
         if not impl:
