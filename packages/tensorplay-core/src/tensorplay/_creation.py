@@ -171,7 +171,7 @@ def empty(*size: int | Sequence[int], dtype: DType | None = None, device: Device
     elif not isinstance(dtype, DType):
         _dtype.check("empty", dtype)
     shape = size if len(size) == 1 and type(size[0]) is int else _shape.integers("empty", size)
-    return backend.empty(shape, dtype, place)
+    return backend.empty(shape, dtype, place)  # type: ignore[arg-type]
 
 
 def zeros(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:

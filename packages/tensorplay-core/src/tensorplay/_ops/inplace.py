@@ -19,8 +19,9 @@ def fill_(self: Tensor, value: Scalar | Tensor) -> Tensor:
         self._backend.fill_(self, plain)
         return self
     _dispatch.check_tensor("fill_", value)
-    if value.ndim:  # type: ignore[union-attr]
-        raise DTypeError(f"fill_: got a value of shape {value.shape}, expected no dimensions")  # type: ignore[union-attr]
+    shape = value.shape  # type: ignore[union-attr]
+    if shape:
+        raise DTypeError(f"fill_: got a value of shape {shape}, expected no dimensions")
     return copy_(self, value)  # type: ignore[arg-type]
 
 
