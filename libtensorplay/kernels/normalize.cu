@@ -39,8 +39,8 @@ struct row {
 template <typename T>
 TP_DEVICE row<T> load_row(const void *input, long long index, long long size, float *shared) {
   row<T> x = {tp_at<T>(input) + index * size, size <= TP_NORMALIZE_KEPT ? shared : nullptr, size};
-  tp_block_sync(); /* the former row has been used by all */
   if (x.kept) {
+    /* In the former row's last pass a thread read what it now writes: equal loops are shared equally. */
     TP_FOR(i, static_cast<int>(size)) x.kept[i] = tp_wide(x.input[i]);
     tp_block_sync();
   }

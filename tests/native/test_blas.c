@@ -91,7 +91,9 @@ static void test_workspace(void) {
   tp_tensor_t *a = values_random(TP_DTYPE_float16, 2, (int64_t[]){18, 19}, NULL);
   tp_tensor_t *b = values_random(TP_DTYPE_float16, 2, (int64_t[]){19, 20}, NULL);
   int64_t allocated = tp_memory_stat(0, 12 * 4), sum = tp_memory_stat(0, 12 * 4 + 2);
+  int made = *products;
   check_matmul(a, b);
+  CHECK(*products == made + 1);
   CHECK(tp_memory_stat(0, 12 * 4) == allocated);
   CHECK(tp_memory_stat(0, 12 * 4 + 2) - sum >= (int64_t)(3 * TP_MiB));
   *workspace = 0;

@@ -157,6 +157,15 @@ static void test_layer_norm(size_t dtypes) {
   check_layer_norm(TP_DTYPE_float32, 2, (int64_t[]){4, 768}, 1, 10000, true, true);
 }
 
+/* More rows than blocks: a block's shared memory serves one row after the other. */
+static void test_many_rows(void) {
+  int64_t rows = 20 * (int64_t)tp__device_properties(0)->multi_processor_count;
+  tp_tensor_t *tensor = scaled(TP_DTYPE_float32, 2, (int64_t[]){rows, 45}, 3);
+  check_softmax(tensor, 1);
+  check_layer_norm(TP_DTYPE_float32, 2, (int64_t[]){rows, 45}, 1, 0, false, false);
+  tp_tensor_release(tensor);
+}
+
 /* out: itself, poisoned and strided, of a higher dtype, a weight's memory. */
 static void test_out(void) {
   int64_t shape[] = {6, 40};
@@ -220,6 +229,7 @@ int main(void) {
     tp_emulated_set_fibres(fibres);
     test_softmax(fibres ? 1 : 3);
     test_softmax_of_masks();
+    test_many_rows();
     test_layer_norm(fibres ? 1 : 3);
     test_out();
   }
