@@ -100,8 +100,9 @@ def compile_objects(variant: str, kit: Toolkit, out: Path, sanitizer: str | None
     # What stands below src/: the host's version of the runtime, or what an old runtime lacks.
     sources += sorted(HERE.glob("emulated/*.c" if emulated else "compat/*.c"))
     if emulated:
-        kernels = sorted(HERE.glob("emulated/*.cpp"))
-        commands += [(*_cxx(), *KERNEL_FLAGS, *checks, *flags, "-c", path) for path in kernels]
+        # The kernels of the GPU, which register themselves while the library is loaded. The largest first.
+        kernels = sorted(HERE.glob("kernels/*.cu"), key=lambda path: -path.stat().st_size)
+        commands += [(*_cxx(), *KERNEL_FLAGS, *checks, *flags, "-x", "c++", "-c", path) for path in kernels]
     commands += [(*_cc(), *C_FLAGS, *checks, *flags, "-c", path) for path in sources]
     out.mkdir(parents=True, exist_ok=True)
 
