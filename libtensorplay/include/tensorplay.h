@@ -5,6 +5,9 @@
  *   status    A tp_status_t is 0 (TP_OK) or negative; the names and meanings stand in src/status.def.
  *             A function that returns a pointer returns NULL on failure, one that returns a count or a
  *             flag a negative status. In each case the thread's error slot then holds status and text.
+ *             Comments name the statuses that a call's arguments explain. Besides, whatever takes a device
+ *             may return UNAVAILABLE and CUDA, whatever makes an object HOST_MEMORY, and whatever waits
+ *             INDEX: a fault of earlier work (docs/design/errors.md).
  *   release   tp_<noun>_release never fails, never writes the error slot, takes NULL, and may be called
  *             from any thread and while the process ends.
  *   device    An int32_t index; TP_DEVICE_CURRENT (-1) means the thread's current device.
@@ -82,21 +85,21 @@ typedef struct tp_device_properties {
   int32_t warp_size;
 } tp_device_properties_t;
 
-/* Number of devices, 0 where there is no driver or none is visible. Initialises the driver (cuInit),
- * creates no context. */
+/* Number of devices, 0 where there is no driver or none is visible; a driver that fails is CUDA.
+ * Initialises the driver (cuInit), creates no context. */
 TP_API int32_t tp_device_count(void);
 
 /* The thread's current device; 0 at first. Starts nothing. */
 TP_API int32_t tp_device_current(void);
 
-/* Makes a device current for this thread. Starts no context. Status: DEVICE, UNAVAILABLE. */
+/* Makes a device current for this thread. Starts no context. Status: DEVICE. */
 TP_API tp_status_t tp_device_set(int32_t device);
 
 /* Waits for all work of the device and reports its faults. Does nothing on a device that was never
- * started. Runs now; refused in a capture. Status: DEVICE, CUDA, INDEX (a fault, see docs). */
+ * started. Runs now; refused in a capture. Status: DEVICE. */
 TP_API tp_status_t tp_device_synchronize(int32_t device);
 
-/* Status: DEVICE, UNAVAILABLE, CUDA. */
+/* Copied into *out. Starts nothing. Status: DEVICE, INVALID_ARGUMENT for NULL. */
 TP_API tp_status_t tp_device_get_properties(int32_t device, tp_device_properties_t *out);
 
 /* 1 when this library has used the device in this process, else 0. Starts nothing. */
@@ -108,7 +111,7 @@ TP_API int32_t tp_device_is_started(int32_t device);
  * as the process and are never released. */
 
 /* The next of the 32 non-blocking streams of this device and priority. Priority is clamped to the
- * device's range (D8); smaller is more urgent. Starts the device. Status: DEVICE, UNAVAILABLE, CUDA. */
+ * device's range; smaller is more urgent. Starts the device. Status: DEVICE. */
 TP_API tp_stream_t *tp_stream_from_pool(int32_t device, int32_t priority);
 
 /* The legacy default stream. Starts nothing. Status: DEVICE. */
@@ -117,10 +120,11 @@ TP_API tp_stream_t *tp_stream_default(int32_t device);
 /* The thread's current stream of a device; the default stream at first. Starts nothing. Status: DEVICE. */
 TP_API tp_stream_t *tp_stream_current(int32_t device);
 
-/* Makes a stream current for this thread on the stream's device; the current device stays. Cannot
- * fail on a valid stream. */
+/* Makes a stream current for this thread on the stream's device; the current device stays. Status:
+ * INVALID_ARGUMENT for NULL. */
 TP_API tp_status_t tp_stream_set_current(tp_stream_t *stream);
 
+/* Neither can fail. */
 TP_API int32_t tp_stream_device(const tp_stream_t *stream);
 TP_API int32_t tp_stream_priority(const tp_stream_t *stream);
 /* cudaStream_t as a number; 0 for the default stream. */
@@ -129,7 +133,7 @@ TP_API uintptr_t tp_stream_handle(const tp_stream_t *stream);
 /* 1 when all work is done, 0 when not, else a status. */
 TP_API int32_t tp_stream_query(tp_stream_t *stream);
 
-/* Waits for the stream's work. Runs now. Status: CUDA, INDEX (a fault). */
+/* Waits for the stream's work. Runs now. */
 TP_API tp_status_t tp_stream_synchronize(tp_stream_t *stream);
 
 /* Work queued on `stream` from now on waits for the event's last record; an event that was never
@@ -145,17 +149,18 @@ TP_API tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other
 #define TP_EVENT_BLOCKING 2
 
 /* A new event; CUDA's event is made at the first record, on the stream's device. flags: a sum of
- * TP_EVENT_*. Owned by the caller. Status: INVALID_ARGUMENT, HOST_MEMORY. */
+ * TP_EVENT_*. Owned by the caller. Status: INVALID_ARGUMENT. */
 TP_API tp_event_t *tp_event_create(int32_t flags);
 TP_API void tp_event_release(tp_event_t *event);
 
-/* Status: DEVICE when the event was first recorded on another device; CUDA. Queued. */
+/* The event now stands for what the stream holds. Queued. Status: DEVICE when the event was first recorded
+ * on another device. */
 TP_API tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream);
 
 /* 1 when the recorded work is done or nothing was ever recorded, 0 when not, else a status. */
 TP_API int32_t tp_event_query(tp_event_t *event);
 
-/* Runs now. Returns at once when nothing was recorded. Status: CUDA, INDEX (a fault). */
+/* Waits for the recorded work; returns at once when nothing was recorded. Runs now. */
 TP_API tp_status_t tp_event_synchronize(tp_event_t *event);
 
 /* Milliseconds from start to end, negative when end came first. Both need TP_EVENT_TIMING, must have
@@ -174,34 +179,34 @@ TP_API uintptr_t tp_event_handle(const tp_event_t *event);
 TP_API int64_t tp_memory_stat(int32_t device, int32_t key);
 
 /* All statistics, one consistent reading, in the order of src/alloc/stats.def; n is the room in out and
- * must be their number. */
+ * must be their number. Status: DEVICE, INVALID_ARGUMENT (n). */
 TP_API tp_status_t tp_memory_stats(int32_t device, int64_t *out, int32_t n);
 
-/* Peaks := current values. */
+/* Peaks := current values. Both run now and start nothing. Status: DEVICE. */
 TP_API tp_status_t tp_memory_reset_peak_stats(int32_t device);
 /* Sums of increases and decreases, retries and failures := 0. */
 TP_API tp_status_t tp_memory_reset_accumulated_stats(int32_t device);
 
 /* Gives every cached segment without live blocks back to the driver; waits for blocks that other
  * streams still use. Only this device, current devices are unchanged; a device that was never started
- * is left alone. Runs now. Status: DEVICE, CUDA. */
+ * is left alone. Runs now. Status: DEVICE. */
 TP_API tp_status_t tp_memory_empty_cache(int32_t device);
 
-/* The driver's free and total bytes. Starts the device. Status: DEVICE, UNAVAILABLE, CUDA. */
+/* The driver's free and total bytes. Starts the device. Status: DEVICE. */
 TP_API tp_status_t tp_memory_get_info(int32_t device, size_t *out_free, size_t *out_total);
 
 /* A block of at least nbytes (0 is legal and gives a NULL address with TP_OK in the slot), aligned to
  * 512 bytes, for use on `stream`. Free with tp_memory_free. Starts the device.
- * Status: OUT_OF_MEMORY, OVERFLOW, DEVICE, UNAVAILABLE, CUDA. */
+ * Status: OUT_OF_MEMORY, OVERFLOW, INVALID_ARGUMENT for NULL as the stream. */
 TP_API void *tp_memory_alloc(size_t nbytes, tp_stream_t *stream);
-/* A release function. Status of the block: reusable at once by its own stream, by others after their
- * recorded use. An address that is not a live block of tp_memory_alloc is ignored. */
+/* A release function. The block can be reused at once by its own stream, by others after their recorded
+ * use. An address that is not a live block of tp_memory_alloc is ignored. */
 TP_API void tp_memory_free(void *address);
 
 /* ---- tensors: life and description ---------------------------------------------------------- */
 
 /* Uninitialised, contiguous. Starts the device. Status: DTYPE, DEVICE, SHAPE (ndim above TP_MAX_NDIM),
- * INVALID_ARGUMENT (a negative size), OVERFLOW, OUT_OF_MEMORY, UNAVAILABLE, CUDA. */
+ * INVALID_ARGUMENT (a negative size), OVERFLOW, OUT_OF_MEMORY. */
 TP_API tp_tensor_t *tp_tensor_empty(int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape);
 
 /* As tp_tensor_empty with one dimension: the most frequent shape, without an array to convert. */
@@ -229,26 +234,30 @@ TP_API uintptr_t tp_tensor_storage(const tp_tensor_t *tensor);
 TP_API size_t tp_tensor_storage_nbytes(const tp_tensor_t *tensor);
 
 /* Marks that `stream` uses the tensor's memory: once the tensor is dropped, its block is reused only
- * after the work that the stream holds at that time. Status: DEVICE, HOST_MEMORY. */
+ * after the work that the stream holds at that time. Status: DEVICE. */
 TP_API tp_status_t tp_tensor_record_stream(tp_tensor_t *tensor, tp_stream_t *stream);
 
 /* ---- tensors: views (share the storage, launch nothing) ------------------------------------- */
 
-/* Dimensions may be negative, counted from the end. Status: INDEX for a dimension out of range. */
+/* In all of them dimensions may be negative, counted from the end; INDEX when there is none of that number,
+ * SHAPE beyond TP_MAX_NDIM, OVERFLOW when 63 bits do not count the elements. */
+
 TP_API tp_tensor_t *tp_tensor_transpose(const tp_tensor_t *tensor, int32_t dim0, int32_t dim1);
 /* dims: each dimension once, in the new order. Status: INVALID_ARGUMENT when they are not. */
 TP_API tp_tensor_t *tp_tensor_permute(const tp_tensor_t *tensor, int32_t ndim, const int64_t *dims);
 /* One size may be -1: deduced. Status: SHAPE when numel differs; STATE when no view has that shape. */
 TP_API tp_tensor_t *tp_tensor_view(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
-/* As view, copying where no view exists. */
+/* As view, with a contiguous copy where no view exists: that one is queued, and may be OUT_OF_MEMORY. */
 TP_API tp_tensor_t *tp_tensor_reshape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
 /* Sizes of 1 become the given size, new dimensions come in front, -1 keeps a size. Status: SHAPE. */
 TP_API tp_tensor_t *tp_tensor_expand(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
-/* start and stop are already clamped to 0 .. size by the caller; step > 0. */
+/* Elements start, start + step, ... before stop; nothing is clamped. Status: INDEX unless start and stop lie
+ * in 0 .. size and step > 0. */
 TP_API tp_tensor_t *tp_tensor_slice(const tp_tensor_t *tensor, int32_t dim, int64_t start, int64_t stop,
                                     int64_t step);
-/* Drops the dimension. The index may be negative. Status: INDEX. */
+/* One index of the dimension, which is dropped. The index may be negative. Status: INDEX. */
 TP_API tp_tensor_t *tp_tensor_select(const tp_tensor_t *tensor, int32_t dim, int64_t index);
+/* A new dimension of size 1 before dim, -ndim - 1 to ndim. */
 TP_API tp_tensor_t *tp_tensor_unsqueeze(const tp_tensor_t *tensor, int32_t dim);
 /* Drops the dimension when its size is 1, else gives an equal view. */
 TP_API tp_tensor_t *tp_tensor_squeeze(const tp_tensor_t *tensor, int32_t dim);
@@ -263,28 +272,32 @@ TP_API tp_tensor_t *tp_tensor_alias(const tp_tensor_t *tensor);
 
 /* Source to target: any strides, any two dtypes, any two devices, the source broadcast to the target;
  * overlap is as if the source were copied first. Between devices both current streams are ordered.
- * Queued. Status: SHAPE, CUDA, OUT_OF_MEMORY. */
+ * Queued. Status: SHAPE, INVALID_ARGUMENT (elements of the target share memory), OUT_OF_MEMORY. */
 TP_API tp_status_t tp_tensor_copy(tp_tensor_t *target, const tp_tensor_t *source);
 
-/* A contiguous copy, always new memory; dtype TP_DTYPE_NONE keeps the dtype. Queued. */
+/* A contiguous copy, always new memory; dtype TP_DTYPE_NONE keeps the dtype. Queued. Status: DTYPE, DEVICE,
+ * OUT_OF_MEMORY. */
 TP_API tp_tensor_t *tp_tensor_to(const tp_tensor_t *tensor, int32_t dtype, int32_t device);
 
-/* The same tensor again when it is contiguous, else a contiguous copy. */
+/* The same tensor with one more reference when it is contiguous, else a contiguous copy. Queued. Status:
+ * OUT_OF_MEMORY. */
 TP_API tp_tensor_t *tp_tensor_contiguous(const tp_tensor_t *tensor);
 
 /* nbytes = numel * itemsize, elements in C order. The memory at `source` may change as soon as the call
- * returns. Status: INVALID_ARGUMENT (nbytes), CUDA. */
+ * returns. Status: INVALID_ARGUMENT (nbytes, or a target as in tp_tensor_copy), STATE in a capture,
+ * OUT_OF_MEMORY. */
 TP_API tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, size_t nbytes);
 
-/* Waits for the copy: the bytes are there on return. Reports faults. Status: INVALID_ARGUMENT (nbytes),
- * CUDA, INDEX (a fault). */
+/* Waits for the copy: the bytes are there on return. Status: INVALID_ARGUMENT (nbytes), STATE in a capture,
+ * OUT_OF_MEMORY. */
 TP_API tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size_t nbytes);
 
-/* Every element := value, cast to the tensor's dtype. Queued. */
+/* Every element := value, cast to the tensor's dtype. Queued. Status: OUT_OF_MEMORY. */
 TP_API tp_status_t tp_tensor_fill_float(tp_tensor_t *tensor, double value);
 TP_API tp_status_t tp_tensor_fill_int(tp_tensor_t *tensor, int64_t value);
 
-/* start + i * step for i in 0 .. numel-1, computed in double or int64 and cast. Queued. */
+/* start + i * step for i in 0 .. numel-1, computed in double or int64 and cast. Queued. Status: as
+ * tp_tensor_empty. */
 TP_API tp_tensor_t *tp_tensor_arange_float(double start, double step, int64_t numel, int32_t dtype,
                                            int32_t device);
 TP_API tp_tensor_t *tp_tensor_arange_int(int64_t start, int64_t step, int64_t numel, int32_t dtype,
@@ -292,7 +305,8 @@ TP_API tp_tensor_t *tp_tensor_arange_int(int64_t start, int64_t step, int64_t nu
 
 /* ---- operations: op codes stand in kernels/ops.def; all are queued --------------------------- */
 
-/* Status of all: DTYPE, SHAPE, DEVICE, INDEX, OUT_OF_MEMORY, UNAVAILABLE, CUDA, INTERNAL. */
+/* Status of all: INVALID_ARGUMENT (no such op, or an out whose elements share memory), DTYPE, SHAPE, DEVICE,
+ * INDEX (a dimension), OUT_OF_MEMORY. */
 
 TP_API tp_tensor_t *tp_unary(int32_t op, const tp_tensor_t *a, tp_tensor_t *out);
 
@@ -334,7 +348,8 @@ TP_API tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_ten
 /* a @ weight.T + bias; weight (n, k), bias (n,) or NULL, a (..., k). */
 TP_API tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias);
 
-/* Opens cuBLASLt from a file; later products use it. Status: UNAVAILABLE with the loader's text. */
+/* Opens cuBLASLt from a file; later products use it. Does nothing once that was done. Runs now, touches no
+ * device. Status: UNAVAILABLE with the loader's text, INVALID_ARGUMENT for NULL. */
 TP_API tp_status_t tp_blas_load(const char *path);
 /* 1 when cuBLASLt serves, 0 when the tiled kernel does. */
 TP_API int32_t tp_blas_is_loaded(void);
@@ -346,11 +361,13 @@ TP_API int32_t tp_blas_is_loaded(void);
 
 /* Sets the seed and offset 0. Starts nothing. Status: DEVICE. */
 TP_API tp_status_t tp_generator_seed(int32_t device, uint64_t seed);
+/* Starts nothing. Status: DEVICE. */
 TP_API tp_status_t tp_generator_get_state(int32_t device, uint64_t *out_seed, uint64_t *out_offset);
-/* Status: INVALID_ARGUMENT when the offset is not a multiple of 4. */
+/* Starts nothing. Status: DEVICE, INVALID_ARGUMENT when the offset is not a multiple of 4. */
 TP_API tp_status_t tp_generator_set_state(int32_t device, uint64_t seed, uint64_t offset);
 
-/* Floating tensors, in place. uniform: low <= x < high; normal: Box-Muller. Queued. */
+/* Floating tensors, in place. uniform: low <= x < high; normal: Box-Muller. Queued. Status: DTYPE,
+ * INVALID_ARGUMENT (limits, or elements that share memory). */
 TP_API tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high);
 TP_API tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std);
 
