@@ -186,3 +186,11 @@ def test_between_two_devices(two_devices: tuple[str, str]) -> None:
     z.copy_(y)
     np.testing.assert_array_equal(read(z), cast(array, tensorplay.float16))
     assert y.to(second) is y
+
+
+def test_one_value_goes_into_elements_that_share_memory(device: str) -> None:
+    x = tensorplay.zeros(2, 1, device=device)
+    assert x.expand(2, 3).fill_(4).tolist() == [[4.0] * 3] * 2
+    x.expand(2, 3)[1:] = 5
+    assert x.tolist() == [[4.0], [5.0]]
+    assert x.expand(2, 3).zero_().tolist() == [[0.0] * 3] * 2

@@ -159,6 +159,19 @@ def test_binary_with_a_number(device: str, op: str, scalar: Any, dtype: tensorpl
     assert_close(apply(op, *operands), expected_of(op, *arrays, computed), result, room=64.0)
 
 
+@pytest.mark.parametrize("op", ["eq", "ne", "lt", "le", "gt", "ge", "maximum", "logical_and"])
+@pytest.mark.parametrize("dtype", FLOATING, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_number_that_the_dtype_rounds(device: str, op: str, dtype: tensorplay.DType, step: int) -> None:
+    """In a comparison the number counts as an element, so that 0.1 is found again in every dtype."""
+    x = tensorplay.tensor([0.1, 0.0, 0.0999, 0.0, 1e-9], dtype=dtype, device=device)[::step]
+    for number in (0.1, 1e-9, 1e6, 16777217):
+        rounded = tensorplay.full(x.shape, number, dtype=dtype, device=device)
+        assert read(apply(op, x, number)).tolist() == read(apply(op, x, rounded)).tolist()
+        assert read(apply(op, number, x)).tolist() == read(apply(op, rounded, x)).tolist()
+    assert (x[0] == 0.1).item()
+
+
 OPERATORS = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

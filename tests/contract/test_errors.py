@@ -69,6 +69,16 @@ CASES: dict[str, Callable[[str], Any]] = {
     "linear: bias": lambda d: (x := ones(d, 2, 3))._backend.linear(x, x, ones(d, 3)),
     "uniform_: limits": lambda d: ones(d, 2).uniform_(1, 0),
     "normal_: dtype": lambda d: ones(d, 2, dtype=I64).normal_(),
+    "add: in place, expanded": lambda d: ones(d, 1).expand(3).add_(1),
+    "exp: in place, expanded": lambda d: ones(d, 1).expand(3).exp_(),
+    "mul: out, expanded": lambda d: tensorplay.mul(ones(d, 3), 2, out=ones(d).expand(3)),
+    "sum: out, expanded": lambda d: tensorplay.sum(ones(d, 3, 2), 1, out=ones(d).expand(3)),
+    "matmul: out, expanded": lambda d: tensorplay.matmul(ones(d, 3, 2), ones(d, 2), out=ones(d).expand(3)),
+    "copy_: expanded": lambda d: ones(d, 1).expand(3).copy_(ones(d, 3)),
+    "copy_: expanded, from the host": lambda d: ones(d, 1).expand(3).copy_(ones("cpu", 3)),
+    "copy_: windows": lambda d: ones(d, 4).as_strided((2, 3), (1, 1)).copy_(ones(d, 3)),
+    "uniform_: expanded": lambda d: ones(d, 1).expand(3).uniform_(),
+    "normal_: expanded": lambda d: ones(d, 1).expand(3).normal_(),
     "item: elements": lambda d: ones(d, 2).item(),
 }
 

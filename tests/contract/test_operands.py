@@ -42,7 +42,7 @@ class Draw:
         return self.data.draw(strategy)
 
     def tensor(self, dtype: tensorplay.DType | None = None, shape: tuple[int, ...] | None = None) -> tensorplay.Tensor:
-        """A tensor, perhaps transposed; indices lie inside every dimension of 1 or more."""
+        """A tensor, perhaps transposed or expanded; indices lie inside every dimension of 1 or more."""
         self.seed += 1
         dtype = self(dtypes) if dtype is None else dtype
         shape = self(shapes) if shape is None else shape
@@ -50,6 +50,8 @@ class Draw:
             made = tensorplay.zeros(shape, dtype=dtype, device=self.device)
         else:
             made = place(values(shape, dtype, self.seed), dtype, self.device)
+        if self(st.integers(0, 9)) == 9:  # elements that share memory
+            made = made[tuple(slice(0, 1) for _ in shape)].expand(shape) if all(shape) else made
         return made.T if self(st.booleans()) else made
 
     def maybe(self, value: Any) -> Any:
@@ -106,6 +108,8 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
         return x, draw(st.lists(st.integers(0, 3), min_size=len(steps), max_size=3).map(tuple)), steps, draw(dims)
     if method == "copy_":
         return x, y
+    if method in ("uniform_", "normal_"):
+        return x, draw(st.floats(-5, 5)), draw(st.floats() | st.floats(-5, 5))
     if method == "fill_":
         return x, draw(scalars)
     if method == "empty":
@@ -119,7 +123,7 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
 METHODS = [
     "unary", "binary", "where", "reduce", "softmax", "layer_norm", "index_select", "embedding", "matmul", "linear",
     "view", "reshape", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "as_strided",
-    "copy_", "fill_", "empty",
+    "copy_", "fill_", "empty", "uniform_", "normal_",
 ]  # fmt: skip
 
 

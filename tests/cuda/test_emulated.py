@@ -12,11 +12,8 @@ from tensorplay.testing import emulated as control
 
 SEEDS = range(24)
 
-pytestmark = pytest.mark.usefixtures("emulated")
-
-
 @pytest.fixture(autouse=True)
-def as_the_environment_says() -> None:
+def as_the_environment_says(emulated: None) -> None:
     """Each test starts with an idle device and no orders."""
     cuda.synchronize()
     control.reset()

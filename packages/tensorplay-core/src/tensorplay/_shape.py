@@ -213,6 +213,19 @@ def contiguous_strides(shape: Shape) -> Shape:
     return tuple(reversed(strides))
 
 
+def is_overlapping(shape: Shape, strides: Shape) -> bool:
+    """Whether two elements may lie in one place: each stride has to step over all that smaller ones reach."""
+    if 0 in shape:
+        return False
+    reach = 0
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += (size - 1) * stride
+    return False
+
+
 def view_strides(shape: Shape, strides: Shape, wanted: Shape) -> Shape | None:
     """Strides of the view of `wanted` shape over the same elements; None when only a copy has it.
 

@@ -219,6 +219,9 @@ class HostBackend(Backend):
             arrays.widened(x._impl, spec.compute) if isinstance(x, Tensor) else arrays.scalar(x, working)
             for x in (a, b)
         )
+        if spec.dtype is _dtype.bool:
+            # Where the result is bool, a number counts as an element of the tensor's dtype.
+            left, right = arrays.widened(left, spec.compute), arrays.widened(right, spec.compute)
         with np.errstate(all="ignore"):
             return _finish(elementwise.BINARY[op](left, right), spec, out)
 

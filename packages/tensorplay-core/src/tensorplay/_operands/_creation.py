@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _dtype, _shape
 from .._dtype import DType
 from ..errors import InvalidArgumentError
-from ._spec import Spec, check_device, scalar_dtype
+from ._spec import Spec, check_device, check_target, scalar_dtype
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,9 +69,10 @@ def _new(operation: str, shape: Sequence[int], dtype: DType, device: Device) -> 
 
 
 def _fits(operation: str, shape: tuple[int, ...], target: Tensor) -> None:
-    """Refuses a source that does not broadcast to the target."""
+    """Refuses a source that does not broadcast to the target, and a target that cannot be written."""
     lead = target.ndim - len(shape)
     if lead < 0 or any(size not in (1, target.shape[lead + place]) for place, size in enumerate(shape)):
         raise InvalidArgumentError(
             f"{operation}: got a source of shape {shape}, expected one that broadcasts to {target.shape}"
         )
+    check_target(operation, target)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InvalidArgumentError
-from ._spec import floating
+from ._spec import check_target, floating
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def uniform_(tensor: Tensor, low: float, high: float) -> None:
     """low <= x < high, both rounded to the tensor's dtype."""
     numpy = floating("uniform_", tensor).numpy
+    check_target("uniform_", tensor)
     with np.errstate(over="ignore", invalid="ignore"):
         span = np.float32(np.float64(numpy.type(high)) - np.float64(numpy.type(low)))
     if not (np.isfinite(span) and span >= 0):
@@ -29,5 +30,6 @@ def uniform_(tensor: Tensor, low: float, high: float) -> None:
 def normal_(tensor: Tensor, mean: float, std: float) -> None:
     """Mean and standard deviation."""
     floating("normal_", tensor)
+    check_target("normal_", tensor)
     if not (math.isfinite(std) and std >= 0):
         raise InvalidArgumentError(f"normal_: got a standard deviation of {std}, expected a finite one of 0 or more")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .. import _dtype, _plugins
+from .. import _dtype, _plugins, _shape
 from .._dtype import DType
 from .._shape import Shape
 from ..errors import DTypeError, InvalidArgumentError, OutOfRangeError
@@ -118,13 +118,28 @@ def floating(operation: str, *operands: Tensor | None) -> DType:
     return dtypes[0]
 
 
+def check_target(operation: str, target: Tensor) -> None:
+    """Refuses what cannot be written element by element.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Elements share memory: which of the values would stay is not defined.
+    """
+    if _shape.is_overlapping(target.shape, target.stride()):
+        raise InvalidArgumentError(
+            f"{operation}: got a target of shape {target.shape} and strides {target.stride()}, whose elements share "
+            "memory as expand makes them, expected separate elements: use clone()"
+        )
+
+
 def into(operation: str, spec: Spec, out: Tensor | None) -> Spec:
     """The description of what is returned: `out`, when it is given and can hold the result.
 
     Raises
     ------
     InvalidArgumentError
-        `out` has another shape or device.
+        `out` has another shape or device, or elements that share memory.
     DTypeError
         Its dtype is of a lower category.
     """
@@ -141,4 +156,5 @@ def into(operation: str, spec: Spec, out: Tensor | None) -> Spec:
         raise DTypeError(
             f"{operation}: got out of dtype {out.dtype.name}, which cannot hold a result of dtype {spec.dtype.name}"
         )
+    check_target(operation, out)
     return spec
