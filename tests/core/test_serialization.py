@@ -84,3 +84,9 @@ def test_without_the_library() -> None:
                 raise AssertionError
         """
     )
+
+
+def test_a_module_is_not_what_is_saved(tmp_path: Path) -> None:
+    with pytest.raises(DTypeError, match="got Linear, expected tensors by name, as state_dict"):
+        tensorplay.save(tensorplay.nn.Linear(1, 1), tmp_path / "x.safetensors")  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())

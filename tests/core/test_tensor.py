@@ -83,3 +83,22 @@ def test_whole_tensors_are_compared() -> None:
     assert tensorplay.allclose(x, x + 1e-9, equal_nan=True)
     assert not tensorplay.allclose(x, x)
     assert not tensorplay.allclose(x[:1], x[:1] * 1.001)
+
+
+def test_methods_in_place_are_named_and_refuse_what_is_no_operand(device: str) -> None:
+    x = tensorplay.ones(2, device=device)
+    assert x.add_.__name__ == "add_"
+    assert x.exp_.__doc__ == "As `exp`, in place."
+    for other in ("a", [1, 2], None):
+        with pytest.raises(DTypeError, match=f"add: got {type(other).__name__}"):
+            x.add_(other)
+        with pytest.raises(TypeError, match="unsupported operand"):
+            x += other
+    assert x.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["cat", "stack"])
+def test_one_tensor_is_no_sequence_of_tensors(name: str) -> None:
+    x = tensorplay.ones(2, 2)
+    with pytest.raises(DTypeError, match=f"{name}: got Tensor, expected a sequence of tensors"):
+        getattr(tensorplay, name)(x, x)

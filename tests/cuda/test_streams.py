@@ -215,3 +215,22 @@ def test_record_stream_keeps_memory_for_the_other_stream(emulated: None) -> None
 def test_representations_name_the_device(gpu: None) -> None:
     assert "cuda:0" in repr(cuda.Stream())
     assert "None" in repr(cuda.Event())
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("wait_event", lambda stream, event: stream.wait_event(stream)),
+        ("wait_stream", lambda stream, event: stream.wait_stream(event)),
+        ("record_event", lambda stream, event: stream.record_event(stream)),
+        ("record", lambda stream, event: event.record(event)),
+        ("wait", lambda stream, event: event.wait(3)),
+        ("elapsed_time", lambda stream, event: event.elapsed_time(stream)),
+        ("stream", lambda stream, event: cuda.stream(stream.cuda_stream)),
+        ("set_stream", lambda stream, event: cuda.set_stream(event)),
+        ("record_stream", lambda stream, event: tp.ones(1, device="cuda").record_stream(event)),
+    ],
+)
+def test_another_object_than_a_stream_or_event_is_refused(gpu: None, name: str, call: Any) -> None:
+    with pytest.raises(DTypeError, match=rf"^{name}: got \w+, expected a tensorplay\.cuda\.(Stream|Event)$"):
+        call(cuda.Stream(), cuda.Event(enable_timing=True))

@@ -175,21 +175,21 @@ class Tensor(Handle):
     uniform_ = inplace.uniform_
     normal_ = inplace.normal_
     requires_grad_ = inplace.requires_grad_
-    add_ = operators.in_place("add")
-    sub_ = operators.in_place("sub")
-    mul_ = operators.in_place("mul")
-    div_ = operators.in_place("div")
-    pow_ = operators.in_place("pow")
-    neg_ = operators.unary_in_place("neg")
-    abs_ = operators.unary_in_place("abs")
-    sqrt_ = operators.unary_in_place("sqrt")
-    rsqrt_ = operators.unary_in_place("rsqrt")
-    exp_ = operators.unary_in_place("exp")
-    log_ = operators.unary_in_place("log")
-    tanh_ = operators.unary_in_place("tanh")
-    sigmoid_ = operators.unary_in_place("sigmoid")
-    relu_ = operators.unary_in_place("relu")
-    reciprocal_ = operators.unary_in_place("reciprocal")
+    add_ = operators.binary_method("add")
+    sub_ = operators.binary_method("sub")
+    mul_ = operators.binary_method("mul")
+    div_ = operators.binary_method("div")
+    pow_ = operators.binary_method("pow")
+    neg_ = operators.unary_method("neg")
+    abs_ = operators.unary_method("abs")
+    sqrt_ = operators.unary_method("sqrt")
+    rsqrt_ = operators.unary_method("rsqrt")
+    exp_ = operators.unary_method("exp")
+    log_ = operators.unary_method("log")
+    tanh_ = operators.unary_method("tanh")
+    sigmoid_ = operators.unary_method("sigmoid")
+    relu_ = operators.unary_method("relu")
+    reciprocal_ = operators.unary_method("reciprocal")
 
     # -- operators -----------------------------------------------------------------------------------
 

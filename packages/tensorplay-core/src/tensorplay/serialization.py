@@ -87,11 +87,13 @@ def save(tensors: Mapping[str, Tensor], path: PathLike, *, metadata: Mapping[str
     Raises
     ------
     DTypeError
-        A name is no text, or a value no tensor.
+        No mapping, a name that is no text, or a value that is no tensor.
     BackendUnavailableError
         `safetensors` is not installed.
     """
     _library("save")
+    if not isinstance(tensors, Mapping):
+        raise DTypeError(f"save: got {type(tensors).__name__}, expected tensors by name, as state_dict() gives them")
     for name, value in tensors.items():
         if not isinstance(name, str):
             raise DTypeError(f"save: got name {name!r}, expected a text")

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from .. import _dispatch, _dtype, _shape
-from ..errors import InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -18,6 +18,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
     Raises
     ------
+    DTypeError
+        No sequence of tensors; a tensor is none.
     InvalidArgumentError
         No tensors, different devices, or other sizes that differ.
     """
@@ -45,6 +47,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
     Raises
     ------
+    DTypeError
+        No sequence of tensors; a tensor is none.
     InvalidArgumentError
         No tensors, different devices, or shapes that differ.
     """
@@ -63,6 +67,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 def _parts(operation: str, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
     from .._operands import device_of
 
+    if not isinstance(tensors, Sequence):
+        raise DTypeError(f"{operation}: got {type(tensors).__name__}, expected a sequence of tensors")
     parts = list(tensors)
     if not parts:
         raise InvalidArgumentError(f"{operation}: got no tensors, expected at least one")

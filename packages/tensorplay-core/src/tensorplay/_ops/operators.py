@@ -8,7 +8,7 @@ NotImplemented, so that Python asks the other operand and then raises TypeError.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import _dispatch, _dtype
 from ..errors import DTypeError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SCALARS = _dispatch.SCALARS
 
 Operator = Callable[["Tensor", Any], "Tensor"]
+Method = TypeVar("Method", bound=Callable[..., "Tensor"])
 
 
 def _is_operand(other: object) -> bool:
@@ -50,7 +51,7 @@ def reflected(op: str) -> Operator:
 
 
 def in_place(op: str) -> Operator:
-    """``tensor op= other``; also the methods whose names end in an underscore."""
+    """``tensor op= other``."""
 
     def operator(self: Tensor, other: Any) -> Tensor:
         if type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend:
@@ -61,14 +62,33 @@ def in_place(op: str) -> Operator:
     return operator
 
 
-def unary_in_place(op: str) -> Callable[[Tensor], Tensor]:
-    """The methods without another operand whose names end in an underscore."""
+def binary_method(op: str) -> Operator:
+    """The method ``op_``. It raises where the operators ask the other operand."""
 
-    def operator(self: Tensor) -> Tensor:
+    def method(self: Tensor, other: Any) -> Tensor:
+        if type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend:
+            self._backend.binary(op, self, other, self)
+            return self
+        return _dispatch.binary(op, self, other, self)
+
+    return _named(op, method)
+
+
+def unary_method(op: str) -> Callable[[Tensor], Tensor]:
+    """The method ``op_`` without another operand."""
+
+    def method(self: Tensor) -> Tensor:
         self._backend.unary(op, self, self)
         return self
 
-    return operator
+    return _named(op, method)
+
+
+def _named(op: str, method: Method) -> Method:
+    method.__name__ = f"{op}_"
+    method.__qualname__ = f"Tensor.{op}_"
+    method.__doc__ = f"As `{op}`, in place."
+    return method
 
 
 def _of_bools(symbol: str, operator: Operator) -> Operator:

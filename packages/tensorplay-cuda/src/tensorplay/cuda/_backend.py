@@ -31,7 +31,7 @@ from .device import (
     unavailable_reason,
 )
 from .random import device_state, seed_device
-from .streams import Stream
+from .streams import Stream, pointer_of
 
 _new = object.__new__
 
@@ -179,7 +179,7 @@ class CudaBackend(Operations):
 
     def record_stream(self, tensor: Tensor, stream: Stream) -> None:
         """Keeps the tensor's memory from reuse until the stream's work so far is done, once it is dropped."""
-        check(native.tp_tensor_record_stream(tensor._impl, stream._pointer))
+        check(native.tp_tensor_record_stream(tensor._impl, pointer_of("record_stream", stream)))
 
     # -- random numbers ------------------------------------------------------------------------------
 

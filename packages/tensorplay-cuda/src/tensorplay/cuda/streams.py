@@ -77,18 +77,17 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """Later work of this stream waits for the event's last record (`tp_stream_wait_event`)."""
-        check(native.tp_stream_wait_event(self._pointer, event._pointer))
+        check(native.tp_stream_wait_event(self._pointer, pointer_of("wait_event", event, Event)))
 
     def wait_stream(self, stream: Stream) -> None:
         """Later work of this stream waits for all that `stream` holds now (`tp_stream_wait_stream`)."""
-        check(native.tp_stream_wait_stream(self._pointer, stream._pointer))
+        check(native.tp_stream_wait_stream(self._pointer, pointer_of("wait_stream", stream)))
 
     def record_event(self, event: Event | None = None) -> Event:
         """Records an event in this stream, a new one when none is given, and returns it."""
-        if event is None:
-            event = Event()
-        event.record(self)
-        return event
+        found = Event() if event is None else event
+        check(native.tp_event_record(pointer_of("record_event", found, Event), self._pointer))
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and bool(self._pointer == other._pointer)
@@ -141,12 +140,12 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Records the work that a stream holds now, the current one when none is given (`tp_event_record`)."""
-        pointer = native.tp_stream_current(CURRENT) if stream is None else stream._pointer
+        pointer = native.tp_stream_current(CURRENT) if stream is None else pointer_of("record", stream)
         check(native.tp_event_record(self._pointer, pointer))
 
     def wait(self, stream: Stream | None = None) -> None:
         """Later work of a stream, the current one when none is given, waits for this event."""
-        pointer = native.tp_stream_current(CURRENT) if stream is None else stream._pointer
+        pointer = native.tp_stream_current(CURRENT) if stream is None else pointer_of("wait", stream)
         check(native.tp_stream_wait_event(pointer, self._pointer))
 
     def query(self) -> bool:
@@ -169,7 +168,7 @@ class Event:
             devices; the text says which (`tp_event_elapsed_time_ms`).
         """
         found = native.ffi.new("double *")
-        check(native.tp_event_elapsed_time_ms(self._pointer, end._pointer, found))
+        check(native.tp_event_elapsed_time_ms(self._pointer, pointer_of("elapsed_time", end, Event), found))
         return float(found[0])
 
     def __repr__(self) -> str:
@@ -188,7 +187,7 @@ class StreamContext:
     __slots__ = ("_device", "_former", "_former_device", "_pointer")
 
     def __init__(self, stream: Stream | None) -> None:
-        self._pointer = None if stream is None else stream._pointer
+        self._pointer = None if stream is None else pointer_of("stream", stream)
 
     def __enter__(self) -> None:
         pointer = self._pointer
@@ -211,6 +210,19 @@ class StreamContext:
             check(native.tp_device_set(self._former_device))
 
 
+def pointer_of(operation: str, given: object, kind: type[Stream] | type[Event] = Stream) -> Any:
+    """The C object of a stream or an event.
+
+    Raises
+    ------
+    DTypeError
+        It is something else; the text names the operation.
+    """
+    if not isinstance(given, kind):
+        raise DTypeError(f"{operation}: got {type(given).__name__}, expected a tensorplay.cuda.{kind.__name__}")
+    return given._pointer
+
+
 def stream(stream: Stream | None) -> StreamContext:
     """The context in which `stream` is current: ``with tensorplay.cuda.stream(s): ...``"""
     return StreamContext(stream)
@@ -219,8 +231,9 @@ def stream(stream: Stream | None) -> StreamContext:
 def set_stream(stream: Stream | None) -> None:
     """Makes a stream and its device current for this thread; None does nothing."""
     if stream is not None:
-        check(native.tp_device_set(native.tp_stream_device(stream._pointer)))
-        check(native.tp_stream_set_current(stream._pointer))
+        pointer = pointer_of("set_stream", stream)
+        check(native.tp_device_set(native.tp_stream_device(pointer)))
+        check(native.tp_stream_set_current(pointer))
 
 
 def current_stream(device: DeviceArgument = None) -> Stream:
