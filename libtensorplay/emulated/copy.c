@@ -7,11 +7,10 @@
 #define DEVICE_BYTES_PER_NS 1024
 #define HOST_BYTES_PER_NS 16
 
-/* Rows of `width` bytes. */
 typedef struct copy {
   unsigned char *target;
   const unsigned char *source;
-  size_t target_pitch, source_pitch, width, height;
+  size_t nbytes;
 } copy_t;
 
 typedef struct fill {
@@ -20,20 +19,10 @@ typedef struct fill {
   size_t nbytes;
 } fill_t;
 
-static void copy_rows(unsigned char *target, size_t target_pitch, const unsigned char *source,
-                      size_t source_pitch, size_t width, size_t height) {
-  if (width == target_pitch && width == source_pitch) {
-    width *= height;
-    height = 1;
-  }
-  for (size_t row = 0; row < height; row++)
-    memmove(target + row * target_pitch, source + row * source_pitch, width);
-}
-
 static cudaError_t run_copy(int device, void *payload) {
   const copy_t *copy = payload;
   (void)device;
-  copy_rows(copy->target, copy->target_pitch, copy->source, copy->source_pitch, copy->width, copy->height);
+  memmove(copy->target, copy->source, copy->nbytes);
   return cudaSuccess;
 }
 
@@ -62,31 +51,25 @@ static cudaError_t queue_copy(copy_t copy, enum cudaMemcpyKind kind, emu_stream_
   unsigned char *host;
   *out_wait = false;
   if (!stream) return cudaErrorInvalidResourceHandle;
-  if (copy.width > copy.target_pitch || copy.width > copy.source_pitch) return cudaErrorInvalidPitchValue;
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-  if (copy.width == 0 || copy.height == 0) return cudaSuccess;
-  size_t rows = copy.height - 1;
-  emu_place_t to = emu_locate(copy.target, rows * copy.target_pitch + copy.width, &device, &host);
+  if (copy.nbytes == 0) return cudaSuccess;
+  emu_place_t to = emu_locate(copy.target, copy.nbytes, &device, &host);
   copy.target = host;
-  emu_place_t from = emu_locate(copy.source, rows * copy.source_pitch + copy.width, &device, &host);
+  emu_place_t from = emu_locate(copy.source, copy.nbytes, &device, &host);
   copy.source = host;
   if (to == EMU_INVALID || from == EMU_INVALID || !copy.target || !copy.source) return cudaErrorInvalidValue;
   if (!direction_fits(kind, from == EMU_DEVICE, to == EMU_DEVICE)) return cudaErrorInvalidValue;
 
-  size_t nbytes = copy.width * copy.height;
   bool snapshot = from == EMU_PAGEABLE && to != EMU_PAGEABLE;
-  emu_piece_t *piece = emu_piece_new(sizeof copy + (snapshot ? nbytes : 0));
+  emu_piece_t *piece = emu_piece_new(sizeof copy + (snapshot ? copy.nbytes : 0));
   if (!piece) return cudaErrorMemoryAllocation;
   if (snapshot) {
-    unsigned char *bytes = piece->payload + sizeof copy;
-    copy_rows(bytes, copy.width, copy.source, copy.source_pitch, copy.width, copy.height);
-    copy.source = bytes;
-    copy.source_pitch = copy.width;
+    copy.source = memcpy(piece->payload + sizeof copy, copy.source, copy.nbytes);
   }
   *(copy_t *)piece->payload = copy;
   bool on_device = from == EMU_DEVICE && to == EMU_DEVICE;
   piece->run = run_copy;
-  piece->cost_ns = EMU_PIECE_NS + nbytes / (on_device ? DEVICE_BYTES_PER_NS : HOST_BYTES_PER_NS);
+  piece->cost_ns = EMU_PIECE_NS + copy.nbytes / (on_device ? DEVICE_BYTES_PER_NS : HOST_BYTES_PER_NS);
   piece->patience = emu_copy_patience();
   emu_push(stream, piece);
   *out_wait = to == EMU_PAGEABLE;
@@ -102,19 +85,9 @@ static cudaError_t copy_async(copy_t copy, enum cudaMemcpyKind kind, cudaStream_
   return emu_context_error(stream->device);
 }
 
-static copy_t flat(void *target, const void *source, size_t nbytes) {
-  return (copy_t){target, source, nbytes, nbytes, nbytes, 1};
-}
-
 cudaError_t cudaMemcpyAsync(void *target, const void *source, size_t nbytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  EMU_RETURN(cudaMemcpyAsync, true, copy_async(flat(target, source, nbytes), kind, stream));
-}
-
-cudaError_t cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source, size_t source_pitch,
-                              size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
-  EMU_RETURN(cudaMemcpy2DAsync, true,
-             copy_async((copy_t){target, source, target_pitch, source_pitch, width, height}, kind, stream));
+  EMU_RETURN(cudaMemcpyAsync, true, copy_async((copy_t){target, source, nbytes}, kind, stream));
 }
 
 /* On the legacy stream. Waits, except for a copy inside devices. */
@@ -123,8 +96,8 @@ static cudaError_t copy_now(copy_t copy, enum cudaMemcpyKind kind) {
   int device;
   unsigned char *host;
   emu_stream_t *stream = emu_stream_find(cudaStreamLegacy);
-  bool on_device = emu_locate(copy.target, copy.width, &device, &host) == EMU_DEVICE &&
-                   emu_locate(copy.source, copy.width, &device, &host) == EMU_DEVICE;
+  bool on_device = emu_locate(copy.target, copy.nbytes, &device, &host) == EMU_DEVICE &&
+                   emu_locate(copy.source, copy.nbytes, &device, &host) == EMU_DEVICE;
   cudaError_t error = queue_copy(copy, kind, stream, &wait);
   if (error || on_device) return error;
   emu_run_stream(stream);
@@ -132,7 +105,7 @@ static cudaError_t copy_now(copy_t copy, enum cudaMemcpyKind kind) {
 }
 
 cudaError_t cudaMemcpy(void *target, const void *source, size_t nbytes, enum cudaMemcpyKind kind) {
-  EMU_RETURN(cudaMemcpy, true, copy_now(flat(target, source, nbytes), kind));
+  EMU_RETURN(cudaMemcpy, true, copy_now((copy_t){target, source, nbytes}, kind));
 }
 
 static bool on(const void *address, size_t nbytes, int device) {
@@ -145,8 +118,8 @@ static cudaError_t copy_peer(copy_t copy, int target_device, int source_device, 
   int count = emu_device_count();
   if (target_device < 0 || target_device >= count || source_device < 0 || source_device >= count)
     return cudaErrorInvalidDevice;
-  if (copy.width == 0) return cudaSuccess;
-  if (!on(copy.target, copy.width, target_device) || !on(copy.source, copy.width, source_device))
+  if (copy.nbytes == 0) return cudaSuccess;
+  if (!on(copy.target, copy.nbytes, target_device) || !on(copy.source, copy.nbytes, source_device))
     return cudaErrorInvalidValue;
   return copy_async(copy, cudaMemcpyDefault, stream);
 }
@@ -154,7 +127,7 @@ static cudaError_t copy_peer(copy_t copy, int target_device, int source_device, 
 cudaError_t cudaMemcpyPeerAsync(void *target, int target_device, const void *source, int source_device,
                                 size_t nbytes, cudaStream_t stream) {
   EMU_RETURN(cudaMemcpyPeerAsync, true,
-             copy_peer(flat(target, source, nbytes), target_device, source_device, stream));
+             copy_peer((copy_t){target, source, nbytes}, target_device, source_device, stream));
 }
 
 /* Device and pinned memory can be filled. */

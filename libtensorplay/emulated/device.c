@@ -110,28 +110,18 @@ void emu_fail(emu_call_t call, uint64_t nth, cudaError_t error) {
   calls[call].failure = error;
 }
 
-/* ---- versions ---- */
-
-static cudaError_t give(int *out, int value) {
-  if (!out) return cudaErrorInvalidValue;
-  *out = value;
-  return cudaSuccess;
-}
-
-cudaError_t cudaRuntimeGetVersion(int *version) {
-  EMU_RETURN(cudaRuntimeGetVersion, false, give(version, CUDART_VERSION));
-}
-
-cudaError_t cudaDriverGetVersion(int *version) {
-  EMU_RETURN(cudaDriverGetVersion, false, give(version, CUDART_VERSION));
-}
-
 /* ---- devices ---- */
 
 int emu_device_count(void) { return emu_settings()->devices; }
 int emu_device_current(void) { return current; }
 
 static bool exists(int device) { return device >= 0 && device < emu_device_count(); }
+
+static cudaError_t give(int *out, int value) {
+  if (!out) return cudaErrorInvalidValue;
+  *out = value;
+  return cudaSuccess;
+}
 
 static cudaError_t count(int *out) {
   if (!out) return cudaErrorInvalidValue;
@@ -163,7 +153,7 @@ cudaError_t cudaDeviceSynchronize(void) { EMU_RETURN(cudaDeviceSynchronize, true
 static void fill_properties(struct cudaDeviceProp *out, int device) {
   memset(out, 0, sizeof *out);
   snprintf(out->name, sizeof out->name, "Emulated device %d", device);
-  snprintf(out->uuid.bytes, sizeof out->uuid.bytes, "emulated-%d", device);
+  snprintf(out->uuid.bytes, sizeof out->uuid.bytes, "emulated-%c", '0' + device); /* at most 8 */
   out->totalGlobalMem = emu_capacity(device);
   out->sharedMemPerBlock = 48 * 1024;
   out->sharedMemPerBlockOptin = 227 * 1024;
@@ -198,40 +188,6 @@ static cudaError_t properties(struct cudaDeviceProp *out, int device) {
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device) {
   EMU_RETURN(cudaGetDeviceProperties, false, properties(out, device));
-}
-
-static cudaError_t attribute(int *out, enum cudaDeviceAttr attr, int device) {
-  struct cudaDeviceProp all;
-  cudaError_t error = properties(&all, device);
-  if (error) return error;
-  switch (attr) {
-    case cudaDevAttrComputeCapabilityMajor: return give(out, all.major);
-    case cudaDevAttrComputeCapabilityMinor: return give(out, all.minor);
-    case cudaDevAttrMultiProcessorCount: return give(out, all.multiProcessorCount);
-    case cudaDevAttrMaxThreadsPerBlock: return give(out, all.maxThreadsPerBlock);
-    case cudaDevAttrMaxThreadsPerMultiProcessor: return give(out, all.maxThreadsPerMultiProcessor);
-    case cudaDevAttrWarpSize: return give(out, all.warpSize);
-    case cudaDevAttrMaxGridDimX: return give(out, all.maxGridSize[0]);
-    case cudaDevAttrMaxGridDimY: return give(out, all.maxGridSize[1]);
-    case cudaDevAttrMaxGridDimZ: return give(out, all.maxGridSize[2]);
-    case cudaDevAttrMaxSharedMemoryPerBlock: return give(out, (int)all.sharedMemPerBlock);
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: return give(out, (int)all.sharedMemPerBlockOptin);
-    case cudaDevAttrL2CacheSize: return give(out, all.l2CacheSize);
-    case cudaDevAttrAsyncEngineCount: return give(out, all.asyncEngineCount);
-    case cudaDevAttrUnifiedAddressing: return give(out, all.unifiedAddressing);
-    case cudaDevAttrCanMapHostMemory: return give(out, all.canMapHostMemory);
-    case cudaDevAttrConcurrentKernels: return give(out, all.concurrentKernels);
-    case cudaDevAttrStreamPrioritiesSupported: return give(out, all.streamPrioritiesSupported);
-    case cudaDevAttrPciBusId: return give(out, all.pciBusID);
-    case cudaDevAttrMemoryPoolsSupported: return give(out, 0);
-    case cudaDevAttrManagedMemory: return give(out, 0);
-    case cudaDevAttrComputeMode: return give(out, cudaComputeModeDefault);
-    default: return cudaErrorInvalidValue;
-  }
-}
-
-cudaError_t cudaDeviceGetAttribute(int *out, enum cudaDeviceAttr attr, int device) {
-  EMU_RETURN(cudaDeviceGetAttribute, false, attribute(out, attr, device));
 }
 
 /* ---- peers ---- */

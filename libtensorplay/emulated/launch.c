@@ -215,21 +215,3 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **a
                              size_t shared_nbytes, cudaStream_t stream) {
   EMU_RETURN(cudaLaunchKernel, true, launch_kernel(kernel, grid, block, arguments, shared_nbytes, stream));
 }
-
-/* Attributes that only allow more overlap, or ask for order that holds anyway, change nothing. */
-static cudaError_t launch_configured(const cudaLaunchConfig_t *config, const void *kernel,
-                                     void **arguments) {
-  if (!config || (config->numAttrs && !config->attrs)) return cudaErrorInvalidValue;
-  for (unsigned int i = 0; i < config->numAttrs; i++) {
-    cudaLaunchAttributeID id = config->attrs[i].id;
-    if (id != cudaLaunchAttributeIgnore && id != cudaLaunchAttributePriority &&
-        id != cudaLaunchAttributeProgrammaticStreamSerialization)
-      return cudaErrorNotSupported;
-  }
-  return launch_kernel(kernel, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
-                       config->stream);
-}
-
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
-  EMU_RETURN(cudaLaunchKernelExC, true, launch_configured(config, kernel, arguments));
-}

@@ -125,13 +125,6 @@ static void test_refused_launches(void) {
   CHECK_OK(cudaSetDevice(0));
   CHECK(cudaLaunchKernel(follow_handle, one, one, pointers, 0, other) == cudaErrorInvalidResourceHandle);
   CHECK_OK(cudaStreamDestroy(other));
-  cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeCooperative};
-  cudaLaunchConfig_t config = {.gridDim = one, .blockDim = one, .attrs = &attribute, .numAttrs = 1};
-  CHECK(cudaLaunchKernelExC(&config, follow_handle, pointers) == cudaErrorNotSupported);
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  arguments.value = 3;
-  CHECK_OK(cudaLaunchKernelExC(&config, (const void *)find("count_threads"), pointers));
-  CHECK_OK(cudaDeviceSynchronize());
   cudaGetLastError();
 }
 

@@ -130,24 +130,23 @@ static void test_host_copies(void) {
   CHECK_OK(cudaStreamDestroy(stream));
 }
 
-/* Rows with pitches, between two devices, and fills. */
+/* Between two devices, and fills. */
 static void test_other_copies(void) {
-  char rows[2][4] = {"abc", "def"}, back[2][2];
+  char bytes[4] = "abc", back[4];
   char *first = new_memory(16), *second;
   CHECK_OK(cudaSetDevice(1));
   second = new_memory(16);
   CHECK_OK(cudaSetDevice(0));
-  CHECK_OK(cudaMemcpy2DAsync(first, 8, rows, 4, 2, 2, cudaMemcpyHostToDevice, NULL));
+  CHECK_OK(cudaMemcpyAsync(first, bytes, 4, cudaMemcpyHostToDevice, NULL));
   CHECK_OK(cudaMemcpyPeerAsync(second, 1, first, 0, 16, NULL));
-  CHECK_OK(cudaMemcpy2DAsync(back, 2, second, 8, 2, 2, cudaMemcpyDeviceToHost, NULL));
-  CHECK(!memcmp(back, "abde", 4));
+  CHECK_OK(cudaMemcpyAsync(back, second, 4, cudaMemcpyDeviceToHost, NULL));
+  CHECK(!memcmp(back, "abc", 4));
   CHECK_OK(cudaMemsetAsync(first, 'x', 2, NULL));
   CHECK_OK(cudaMemcpy(second, first, 2, cudaMemcpyDeviceToDevice));
   CHECK_OK(cudaMemcpy(back, second, 4, cudaMemcpyDeviceToHost));
-  CHECK(!memcmp(back, "xx", 2));
+  CHECK(!memcmp(back, "xxc", 4));
   CHECK(cudaMemcpyPeerAsync(second, 0, first, 0, 4, NULL) == cudaErrorInvalidValue);
   CHECK(cudaMemcpyPeerAsync(second, 7, first, 0, 4, NULL) == cudaErrorInvalidDevice);
-  CHECK(cudaMemcpy2DAsync(first, 1, rows, 4, 2, 2, cudaMemcpyDefault, NULL) == cudaErrorInvalidPitchValue);
   CHECK_OK(cudaFree(first));
   CHECK_OK(cudaFree(second));
   cudaGetLastError();
