@@ -1,5 +1,5 @@
 /* Memory of tensors and storages. Each operation makes one of each and drops one soon, so every thread
- * keeps the objects that it dropped in a short list of its own and takes no lock. */
+ * keeps the objects that it dropped in a short list of its own for each kind and takes no lock. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -12,49 +12,49 @@
 #define KEPT_MAX 256
 #endif
 
-typedef union tensor_cell {
-  union tensor_cell *next;
-  tp_tensor_t tensor;
-} tensor_cell_t;
+/* The first bytes of an object while it is in a list. */
+typedef struct cell {
+  struct cell *next;
+} cell_t;
 
-typedef union storage_cell {
-  union storage_cell *next;
-  tp__storage_t storage;
-} storage_cell_t;
+_Static_assert(sizeof(tp__storage_t) >= sizeof(cell_t), "the smaller kind of object has room for a link");
+
+typedef struct list {
+  cell_t *first;
+  int32_t count;
+} list_t;
 
 typedef struct kept {
-  tensor_cell_t *tensors;
-  storage_cell_t *storages;
-  int32_t n_tensors;
-  int32_t n_storages;
-  bool registered; /* the key holds this list, so that it is emptied when the thread ends */
+  list_t tensors;
+  list_t storages;
+  bool registered; /* the key holds these lists, so that they are emptied when the thread ends */
 } kept_t;
 
 static _Thread_local kept_t kept;
 static pthread_key_t kept_key;
 static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
 
+static void drain_list(list_t *list) {
+  while (list->first) {
+    cell_t *cell = list->first;
+    list->first = cell->next;
+    free(cell);
+  }
+  list->count = 0;
+}
+
 static void drain(void *argument) {
-  kept_t *list = argument;
-  list->registered = false;
-  while (list->tensors) {
-    tensor_cell_t *cell = list->tensors;
-    list->tensors = cell->next;
-    free(cell);
-  }
-  while (list->storages) {
-    storage_cell_t *cell = list->storages;
-    list->storages = cell->next;
-    free(cell);
-  }
-  list->n_tensors = list->n_storages = 0;
+  kept_t *lists = argument;
+  lists->registered = false;
+  drain_list(&lists->tensors);
+  drain_list(&lists->storages);
 }
 
 static void make_key(void) { (void)pthread_key_create(&kept_key, drain); }
 
-/* A list that no key holds would leak when its thread ends: without the key nothing is kept. */
-static bool may_keep(int32_t count) {
-  if (count >= KEPT_MAX) return false;
+/* Lists that no key holds would leak when their thread ends: without the key nothing is kept. */
+static bool may_keep(const list_t *list) {
+  if (list->count >= KEPT_MAX) return false;
   if (!kept.registered) {
     (void)pthread_once(&kept_once, make_key);
     kept.registered = pthread_setspecific(kept_key, &kept) == 0;
@@ -62,40 +62,38 @@ static bool may_keep(int32_t count) {
   return kept.registered;
 }
 
-tp_tensor_t *tp__descriptor_take_tensor(void) {
-  tensor_cell_t *cell = kept.tensors;
-  if (!cell) return malloc(sizeof *cell);
-  kept.tensors = cell->next;
-  --kept.n_tensors;
-  return &cell->tensor;
+static inline void *take(list_t *list, size_t nbytes, const char *what, const char *operation) {
+  cell_t *cell = list->first;
+  if (cell) {
+    list->first = cell->next;
+    --list->count;
+    return cell;
+  }
+  void *object = malloc(nbytes);
+  if (!object)
+    tp__error_set(TP_HOST_MEMORY, operation, "the host has no room for a %s of %zu bytes", what, nbytes);
+  return object;
 }
 
-void tp__descriptor_give_tensor(tp_tensor_t *tensor) {
-  if (!may_keep(kept.n_tensors)) {
-    free(tensor);
+static inline void give(list_t *list, void *object) {
+  if (!may_keep(list)) {
+    free(object);
     return;
   }
-  tensor_cell_t *cell = (tensor_cell_t *)tensor;
-  cell->next = kept.tensors;
-  kept.tensors = cell;
-  ++kept.n_tensors;
+  cell_t *cell = object;
+  cell->next = list->first;
+  list->first = cell;
+  ++list->count;
 }
 
-tp__storage_t *tp__descriptor_take_storage(void) {
-  storage_cell_t *cell = kept.storages;
-  if (!cell) return malloc(sizeof *cell);
-  kept.storages = cell->next;
-  --kept.n_storages;
-  return &cell->storage;
+tp_tensor_t *tp__descriptor_take_tensor(const char *operation) {
+  return take(&kept.tensors, sizeof(tp_tensor_t), "tensor", operation);
 }
 
-void tp__descriptor_give_storage(tp__storage_t *storage) {
-  if (!may_keep(kept.n_storages)) {
-    free(storage);
-    return;
-  }
-  storage_cell_t *cell = (storage_cell_t *)storage;
-  cell->next = kept.storages;
-  kept.storages = cell;
-  ++kept.n_storages;
+void tp__descriptor_give_tensor(tp_tensor_t *tensor) { give(&kept.tensors, tensor); }
+
+tp__storage_t *tp__descriptor_take_storage(const char *operation) {
+  return take(&kept.storages, sizeof(tp__storage_t), "storage", operation);
 }
+
+void tp__descriptor_give_storage(tp__storage_t *storage) { give(&kept.storages, storage); }

@@ -7,8 +7,6 @@
 #include "../kernels/fault.h"
 #include "internal.h"
 
-enum { PEER_UNKNOWN = 0, PEER_YES = 1, PEER_NO = 2 };
-
 typedef struct device {
   pthread_mutex_t lock;              /* guards starting, describing and the clearing of a fault */
   _Atomic bool described;            /* properties are filled */
@@ -16,7 +14,7 @@ typedef struct device {
   tp_device_properties_t properties;
   tp_fault_t *fault;                 /* host address of the fault word */
   void *fault_on_device;             /* the same word as kernels see it */
-  _Atomic int8_t peers[TP_MAX_DEVICES];
+  _Atomic bool peers[TP_MAX_DEVICES]; /* was asked for access to them, and has it where there is any */
 } device_t;
 
 static device_t devices[TP_MAX_DEVICES] = {
@@ -215,37 +213,31 @@ tp_status_t tp__device_check_fault(int32_t device) {
 
 /* ---- peers ---- */
 
-static tp_status_t ask_peer(int32_t from, int32_t to, int *out_can) {
+static tp_status_t enable_peer(int32_t from, int32_t to) {
   const char *operation = "device_enable_peer";
+  int can = 0;
   TP_TRY(tp__device_enter(to, operation)); /* both must be started */
   TP_TRY(tp__device_enter(from, operation));
-  TP_TRY_CUDA(cudaDeviceCanAccessPeer(out_can, from, to), operation);
-  if (!*out_can) return TP_OK;
+  TP_TRY_CUDA(cudaDeviceCanAccessPeer(&can, from, to), operation);
+  if (!can) return TP_OK;
   cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled || error == cudaErrorTooManyPeers) {
-    (void)cudaGetLastError();
-    *out_can = error == cudaErrorPeerAccessAlreadyEnabled;
+    (void)cudaGetLastError(); /* as good as access, and as none */
     return TP_OK;
   }
   TP_TRY_CUDA(error, operation);
   return TP_OK;
 }
 
-tp_status_t tp__device_enable_peer(int32_t from, int32_t to, bool *out_can) {
-  _Atomic int8_t *known = &devices[from].peers[to];
-  int8_t state = atomic_load_explicit(known, memory_order_acquire);
-  if (state == PEER_UNKNOWN) {
-    /* Two threads may both ask: the answer is the same, and enabling twice is not an error. */
-    int32_t before = entered_device;
-    enum cudaStreamCaptureMode mode = tp__capture_relax();
-    int can = 0;
-    tp_status_t status = ask_peer(from, to, &can);
-    tp__capture_restore(mode);
-    tp__device_leave(before);
-    TP_TRY(status);
-    state = can ? PEER_YES : PEER_NO;
-    atomic_store_explicit(known, state, memory_order_release);
-  }
-  *out_can = state == PEER_YES;
-  return TP_OK;
+tp_status_t tp__device_enable_peer(int32_t from, int32_t to) {
+  _Atomic bool *asked = &devices[from].peers[to];
+  if (atomic_load_explicit(asked, memory_order_acquire)) return TP_OK;
+  /* Two threads may both ask: the answer is the same, and enabling twice is not an error. */
+  int32_t before = entered_device;
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  tp_status_t status = enable_peer(from, to);
+  tp__capture_restore(mode);
+  tp__device_leave(before);
+  if (!status) atomic_store_explicit(asked, true, memory_order_release);
+  return status;
 }

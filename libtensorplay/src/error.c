@@ -76,6 +76,14 @@ tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const c
   return status;
 }
 
+int32_t tp__error_or_done(cudaError_t answer, const char *operation, const char *call) {
+  if (answer == cudaErrorNotReady) {
+    (void)cudaGetLastError(); /* an answer, but CUDA keeps it as an error */
+    return 0;
+  }
+  return answer ? tp__error_set_cuda(answer, operation, call) : 1;
+}
+
 void tp__error_clear(void) {
   slot.status = TP_OK;
   slot.cuda_code = 0;

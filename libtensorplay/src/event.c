@@ -75,6 +75,10 @@ void tp__event_pool_give(int32_t device, cudaEvent_t event) { give(device, 0, ev
 
 /* ---- users' events ---- */
 
+static cudaEvent_t cuda_of(const tp_event_t *event) {
+  return atomic_load_explicit(&event->cuda, memory_order_acquire);
+}
+
 tp_event_t *tp_event_create(int32_t flags) {
   if (flags < 0 || flags >= FLAVOURS) {
     tp__error_set(TP_INVALID_ARGUMENT, "event_create", "got flags %d, expected a sum of TP_EVENT_*", flags);
@@ -93,13 +97,9 @@ tp_event_t *tp_event_create(int32_t flags) {
 
 void tp_event_release(tp_event_t *event) {
   if (!event) return;
-  cudaEvent_t cuda = atomic_load_explicit(&event->cuda, memory_order_acquire);
+  cudaEvent_t cuda = cuda_of(event);
   if (cuda) give(event->device, event->flags, cuda);
   free(event);
-}
-
-static cudaEvent_t cuda_of(const tp_event_t *event) {
-  return atomic_load_explicit(&event->cuda, memory_order_acquire);
 }
 
 int32_t tp_event_device(const tp_event_t *event) { return cuda_of(event) ? event->device : -1; }
@@ -140,12 +140,7 @@ int32_t tp_event_query(tp_event_t *event) {
   if (!cuda) return 1;
   /* In a thread without a device CUDA would start its device 0 for the question. */
   TP_TRY(tp__device_enter(event->device, "event_query"));
-  cudaError_t error = cudaEventQuery(cuda);
-  if (error == cudaErrorNotReady) {
-    (void)cudaGetLastError(); /* an answer, but CUDA keeps it as an error */
-    return 0;
-  }
-  return error ? tp__error_set_cuda(error, "event_query", "cudaEventQuery") : 1;
+  return tp__error_or_done(cudaEventQuery(cuda), "event_query", "cudaEventQuery");
 }
 
 tp_status_t tp_event_synchronize(tp_event_t *event) {

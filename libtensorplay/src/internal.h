@@ -38,6 +38,8 @@ tp_status_t tp__error_set(tp_status_t status, const char *operation, const char 
 /* Clears CUDA's last error, fills the slot with "operation: name: text (in call)"; cudaErrorMemoryAllocation
  * becomes TP_OUT_OF_MEMORY, missing drivers and devices TP_UNAVAILABLE, everything else TP_CUDA. */
 tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const char *call);
+/* What a query says: 1 when CUDA's answer is success, 0 when it is "not ready", else tp__error_set_cuda's. */
+int32_t tp__error_or_done(cudaError_t answer, const char *operation, const char *call);
 /* For the few functions that return NULL without having failed. */
 void tp__error_clear(void);
 
@@ -68,8 +70,8 @@ void *tp__device_fault_word(int32_t device);
 tp_status_t tp__device_check_fault(int32_t device);
 /* Cached properties of a started device. */
 const tp_device_properties_t *tp__device_properties(int32_t device);
-/* Switches on peer access once per pair; *out_can is false where there is none (copies then stage). */
-tp_status_t tp__device_enable_peer(int32_t from, int32_t to, bool *out_can);
+/* Switches on peer access where there is any; asked once for each pair. */
+tp_status_t tp__device_enable_peer(int32_t from, int32_t to);
 
 /* ---- stream.c ---- */
 /* Current stream of a device for this thread: never NULL for a checked index. */
@@ -118,9 +120,10 @@ tp_status_t tp__launch_tiles(tp__kernel_t *kernel, int32_t device, int64_t numel
                              const void *arguments, const char *operation);
 
 /* ---- descriptor.c ---- */
-/* Memory for one object, not initialised, from the thread's list of dropped ones; NULL without memory. */
-tp_tensor_t *tp__descriptor_take_tensor(void);
-tp__storage_t *tp__descriptor_take_storage(void);
+/* Memory for one object, not initialised, from the thread's list of dropped ones; NULL with HOST_MEMORY in
+ * the slot. */
+tp_tensor_t *tp__descriptor_take_tensor(const char *operation);
+tp__storage_t *tp__descriptor_take_storage(const char *operation);
 void tp__descriptor_give_tensor(tp_tensor_t *tensor);
 void tp__descriptor_give_storage(tp__storage_t *storage);
 
@@ -130,6 +133,9 @@ const char *tp__dtype_name(int32_t dtype);
 enum { TP_CATEGORY_BOOL, TP_CATEGORY_INT, TP_CATEGORY_FLOAT };
 int32_t tp__dtype_category(int32_t dtype);
 bool tp__dtype_is_floating(int32_t dtype);
+/* Strides of C order, in which sizes of 0 count as 1, as in torch. The product of the sizes, counted in the
+ * same way, or -1 when it needs more than 63 bits. */
+int64_t tp__contiguous_strides(int32_t ndim, const int64_t *shape, int64_t *out_strides);
 /* Fresh contiguous tensor on the device's current stream; arguments checked by the caller. */
 tp_tensor_t *tp__tensor_new(int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
                             const char *operation);

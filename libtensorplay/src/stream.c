@@ -152,12 +152,7 @@ int32_t tp__stream_id(const tp_stream_t *stream) { return stream->id; }
 int32_t tp_stream_query(tp_stream_t *stream) {
   if (!tp_device_is_started(stream->device)) return 1;
   TP_TRY(tp__device_enter(stream->device, "stream_query"));
-  cudaError_t error = cudaStreamQuery(stream->cuda);
-  if (error == cudaErrorNotReady) {
-    (void)cudaGetLastError(); /* an answer, but CUDA keeps it as an error */
-    return 0;
-  }
-  return error ? tp__error_set_cuda(error, "stream_query", "cudaStreamQuery") : 1;
+  return tp__error_or_done(cudaStreamQuery(stream->cuda), "stream_query", "cudaStreamQuery");
 }
 
 tp_status_t tp_stream_synchronize(tp_stream_t *stream) {

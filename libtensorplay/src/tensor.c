@@ -22,28 +22,18 @@ int32_t tp__dtype_category(int32_t dtype) { return dtypes[dtype].category; }
 
 bool tp__dtype_is_floating(int32_t dtype) { return dtypes[dtype].category == TP_CATEGORY_FLOAT; }
 
-/* Elements and C-order strides of a shape; torch's rule for the strides around a size of 0. False when the
- * bytes need more than 63 bits, sizes of 0 left out, as strides leave them out too. */
-static bool measure(int32_t ndim, const int64_t *shape, size_t itemsize, int64_t *strides, int64_t *out_numel) {
+int64_t tp__contiguous_strides(int32_t ndim, const int64_t *shape, int64_t *out_strides) {
   int64_t step = 1;
-  bool empty = false;
   for (int32_t d = ndim - 1; d >= 0; --d) {
-    strides[d] = step;
-    empty |= shape[d] == 0;
-    if (shape[d] > 1 && __builtin_mul_overflow(step, shape[d], &step)) return false;
+    out_strides[d] = step;
+    if (shape[d] > 1 && __builtin_mul_overflow(step, shape[d], &step)) return -1;
   }
-  *out_numel = empty ? 0 : step;
-  int64_t nbytes;
-  return !__builtin_mul_overflow(step, (int64_t)itemsize, &nbytes);
+  return step;
 }
 
 static tp__storage_t *storage_new(int32_t device, size_t nbytes, const char *operation) {
-  tp__storage_t *storage = tp__descriptor_take_storage();
-  if (!storage) {
-    tp__error_set(TP_HOST_MEMORY, operation, "the host has no room for a storage of %zu bytes",
-                  sizeof *storage);
-    return NULL;
-  }
+  tp__storage_t *storage = tp__descriptor_take_storage(operation);
+  if (!storage) return NULL;
   atomic_init(&storage->references, 1);
   storage->device = device;
   storage->nbytes = nbytes;
@@ -69,19 +59,21 @@ static bool drop(_Atomic int32_t *references) {
 tp_tensor_t *tp__tensor_new(int32_t dtype, int32_t device, int32_t ndim, const int64_t *shape,
                             const char *operation) {
   if (tp__device_enter(device, operation)) return NULL;
-  tp_tensor_t *tensor = tp__descriptor_take_tensor();
-  if (!tensor) {
-    tp__error_set(TP_HOST_MEMORY, operation, "the host has no room for a tensor of %zu bytes",
-                  sizeof *tensor);
-    return NULL;
-  }
-  if (!measure(ndim, shape, dtypes[dtype].size, tensor->strides, &tensor->numel)) {
+  tp_tensor_t *tensor = tp__descriptor_take_tensor(operation);
+  if (!tensor) return NULL;
+  /* Bytes are counted without sizes of 0, as strides are. */
+  int64_t numel = tp__contiguous_strides(ndim, shape, tensor->strides), nbytes;
+  if (numel < 0 || __builtin_mul_overflow(numel, (int64_t)dtypes[dtype].size, &nbytes)) {
     tp__descriptor_give_tensor(tensor);
     tp__error_set(TP_OVERFLOW, operation, "a shape with more than %td bytes of %s", PTRDIFF_MAX,
                   dtypes[dtype].name);
     return NULL;
   }
-  tensor->storage = storage_new(device, (size_t)tensor->numel * dtypes[dtype].size, operation);
+  for (int32_t d = 0; d < ndim; ++d) {
+    tensor->shape[d] = shape[d];
+    if (shape[d] == 0) numel = nbytes = 0;
+  }
+  tensor->storage = storage_new(device, (size_t)nbytes, operation);
   if (!tensor->storage) {
     tp__descriptor_give_tensor(tensor);
     return NULL;
@@ -91,9 +83,9 @@ tp_tensor_t *tp__tensor_new(int32_t dtype, int32_t device, int32_t ndim, const i
   tensor->device = device;
   tensor->ndim = ndim;
   tensor->contiguous = true;
+  tensor->numel = numel;
   tensor->offset = 0;
   tensor->data = tensor->storage->data;
-  for (int32_t d = 0; d < ndim; ++d) tensor->shape[d] = shape[d];
   return tensor;
 }
 
@@ -109,11 +101,8 @@ static bool strides_are_contiguous(int32_t ndim, const int64_t *shape, const int
 
 tp_tensor_t *tp__tensor_view(const tp_tensor_t *base, int32_t ndim, const int64_t *shape,
                              const int64_t *strides, int64_t offset) {
-  tp_tensor_t *view = tp__descriptor_take_tensor();
-  if (!view) {
-    tp__error_set(TP_HOST_MEMORY, "view", "the host has no room for a tensor of %zu bytes", sizeof *view);
-    return NULL;
-  }
+  tp_tensor_t *view = tp__descriptor_take_tensor("view");
+  if (!view) return NULL;
   int64_t numel = 1;
   bool empty = false, overflow = false;
   for (int32_t d = 0; d < ndim; ++d) {

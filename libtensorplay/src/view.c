@@ -106,12 +106,8 @@ tp_status_t tp__view_of_shape(const tp_tensor_t *tensor, int32_t ndim, const int
   TP_TRY(check_ndim(ndim, operation));
   TP_TRY(complete_shape(tensor, ndim, shape, out_shape, operation));
   if (tensor->contiguous) { /* an empty tensor too: its strides do not matter */
-    int64_t step = 1;
-    for (int32_t d = ndim - 1; d >= 0; --d) {
-      strides[d] = step;
-      if (out_shape[d] > 1 && __builtin_mul_overflow(step, out_shape[d], &step))
-        return tp__error_set(TP_OVERFLOW, operation, "a stride with more than 63 bits");
-    }
+    if (tp__contiguous_strides(ndim, out_shape, strides) < 0)
+      return tp__error_set(TP_OVERFLOW, operation, "a stride with more than 63 bits");
   } else if (!strides_of_shape(tensor, ndim, out_shape, strides)) {
     return TP_OK;
   }
