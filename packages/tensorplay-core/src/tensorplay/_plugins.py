@@ -23,7 +23,8 @@ DISTRIBUTIONS = {"cuda": "tensorplay-cuda"}
 _backends: dict[str, Backend] = {}
 _lock = threading.RLock()
 _seed: int | None = None  # what a backend that comes later is seeded with
-_spellings: dict[str, Device] = {}
+
+#: What texts name, as `place` gives it. Only good spellings are kept: there are few of them.
 places: dict[str, tuple[Backend, Device]] = {}
 
 #: The host, as tensors there name it.
@@ -92,19 +93,15 @@ def accelerator_type() -> str | None:
     return None
 
 
-def loaded() -> list[Backend]:
-    """The backends that were used so far."""
-    return list(_backends.values())
-
-
 def place(device: DeviceLike | None) -> tuple[Backend, Device]:
     """As `resolve`, but ``"cuda"`` gets no index: the backend takes its current device when it makes the tensor."""
-    backend, found = resolve(device)
-    if isinstance(device, str):
-        # Only good spellings are kept: there are few of them.
-        found = Device(device)
-        places[device] = backend, found
-    return backend, found
+    if not isinstance(device, str):
+        return resolve(device)
+    known = places.get(device)
+    if known is None:
+        named = Device(device)
+        known = places[device] = get(named.type), named
+    return known
 
 
 def resolve(device: DeviceLike | None) -> tuple[Backend, Device]:
@@ -123,17 +120,12 @@ def resolve(device: DeviceLike | None) -> tuple[Backend, Device]:
     if device is None:
         return _backends["cpu"], HOST
     if isinstance(device, str):
-        found = _spellings.get(device)
-        if found is None:
-            # Only good spellings are kept: there are few of them.
-            found = _spellings[device] = Device(device)
-    elif isinstance(device, Device):
-        found = device
-    elif isinstance(device, int) and not isinstance(device, bool):
-        found = Device(device)
+        backend, found = place(device)
+    elif isinstance(device, Device) or (isinstance(device, int) and not isinstance(device, bool)):
+        found = device if isinstance(device, Device) else Device(device)
+        backend = _backends.get(found.type) or get(found.type)
     else:
         raise DTypeError(f"device: got {device!r}, expected a device or a text such as 'cuda:0'")
-    backend = _backends.get(found.type) or get(found.type)
     if found.type == "cpu":
         # The host is one device: index 0 is another spelling of it, any other is refused where it is used.
         return backend, found if found.index else HOST

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_INT64_SPAN = 2**64
-
 
 def working(dtype: DType) -> np.dtype[Any]:
     """The NumPy dtype that is computed in: float32 for the half types."""

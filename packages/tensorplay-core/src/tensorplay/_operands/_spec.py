@@ -56,7 +56,7 @@ def check_device(operation: str, device: Device) -> None:
 
     Raises
     ------
-    OutOfRangeError
+    InvalidArgumentError
         Fewer devices are visible.
     """
     if device.index is not None:
