@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from ..errors import OutOfRangeError
 from .module import Module
 
+Self = TypeVar("Self", bound="_Numbered")
 
-class Sequential(Module):
+
+class _Numbered(Module):
+    """Modules in order, under the names "0", "1" and so on where a subclass gives no others."""
+
+    def append(self: Self, module: Module) -> Self:
+        """Adds a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def __len__(self) -> int:
+        return len(list(self._own(Module)))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([module for _, module in self._own(Module)])
+
+
+class Sequential(_Numbered):
     """Calls its modules one after another, each with what the one before returned.
 
     Parameters
@@ -33,17 +50,6 @@ class Sequential(Module):
             input = module(input)
         return input
 
-    def append(self, module: Module) -> Sequential:
-        """Adds a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def __len__(self) -> int:
-        return len(list(self._own(Module)))
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter([module for _, module in self._own(Module)])
-
     @overload
     def __getitem__(self, index: int) -> Module: ...
     @overload
@@ -55,7 +61,7 @@ class Sequential(Module):
         return named[_position("Sequential", index, len(named))][1]
 
 
-class ModuleList(Module):
+class ModuleList(_Numbered):
     """A list of modules, all of which are registered.
 
     Parameters
@@ -68,22 +74,11 @@ class ModuleList(Module):
         super().__init__()
         self.extend(modules or ())
 
-    def append(self, module: Module) -> ModuleList:
-        """Adds a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
     def extend(self, modules: Iterable[Module]) -> ModuleList:
         """Adds modules at the end."""
         for module in modules:
             self.append(module)
         return self
-
-    def __len__(self) -> int:
-        return len(list(self._own(Module)))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([module for _, module in self._own(Module)])
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
