@@ -24,13 +24,8 @@ _NO_DTYPE = -1  # TP_DTYPE_NONE
 class Operations(Views):
     """The operations of `Backend`."""
 
-    def into(self, out: Tensor | None, made: Tensor) -> Tensor:
-        """What the caller gets: `out` itself when C has written into it (`made` is another handle to it)."""
-        return made if out is None else out
-
     def unary(self, op: str, a: Tensor, out: Tensor | None = None) -> Tensor:
-        into = native.NULL if out is None else out._impl
-        return self.into(out, self.made("unary", (op, a, out), native.tp_unary, _UNARY[op], a._impl, into))
+        return _given(out, self.made("unary", (op, a, out), native.tp_unary, _UNARY[op], a._impl, _or_null(out)))
 
     def binary(self, op: str, a: Tensor | Scalar, b: Tensor | Scalar, out: Tensor | None = None) -> Tensor:
         # The operation that programs call most: written out, where the others share `made`.
@@ -53,10 +48,10 @@ class Operations(Views):
         return out
 
     def where(self, condition: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-        into = native.NULL if out is None else out._impl
-        arguments = (condition, a, b, out)
-        made = self.made("where", arguments, native.tp_where, condition._impl, a._impl, b._impl, into)
-        return self.into(out, made)
+        made = self.made(
+            "where", (condition, a, b, out), native.tp_where, condition._impl, a._impl, b._impl, _or_null(out)
+        )
+        return _given(out, made)
 
     def reduce(
         self,
@@ -68,12 +63,12 @@ class Operations(Views):
         out: Tensor | None = None,
     ) -> Tensor:
         bits = _bits(op, dims, native.tp_tensor_ndim(a._impl)) if dims else 0
-        into = native.NULL if out is None else out._impl
+        code = _NO_DTYPE if dtype is None else dtype.code
         made = self.made(
             "reduce", (op, a, dims, keepdim, dtype, out),
-            native.tp_reduce, _REDUCE[op], a._impl, bits, keepdim, _NO_DTYPE if dtype is None else dtype.code, into,
+            native.tp_reduce, _REDUCE[op], a._impl, bits, keepdim, code, _or_null(out),
         )  # fmt: skip
-        return self.into(out, made)
+        return _given(out, made)
 
     def softmax(self, a: Tensor, dim: int, log: bool = False) -> Tensor:
         return self.made("softmax", (a, dim, log), native.tp_softmax, a._impl, dim, log, native.NULL)
@@ -99,8 +94,7 @@ class Operations(Views):
         return self.made("embedding", (weight, index), native.tp_embedding, weight._impl, index._impl)
 
     def matmul(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-        into = native.NULL if out is None else out._impl
-        return self.into(out, self.made("matmul", (a, b, out), native.tp_matmul, a._impl, b._impl, into))
+        return _given(out, self.made("matmul", (a, b, out), native.tp_matmul, a._impl, b._impl, _or_null(out)))
 
     def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self.made("linear", (a, weight, bias), native.tp_linear, a._impl, weight._impl, _or_null(bias))
@@ -126,3 +120,8 @@ def _bits(op: str, dims: Sequence[int], ndim: int) -> int:
 
 def _or_null(tensor: Tensor | None) -> Any:
     return native.NULL if tensor is None else tensor._impl
+
+
+def _given(out: Tensor | None, made: Tensor) -> Tensor:
+    """What the caller gets: `out` itself when C has written into it (`made` is another handle to it)."""
+    return made if out is None else out

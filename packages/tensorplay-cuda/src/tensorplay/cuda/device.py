@@ -193,9 +193,6 @@ def _is_negative(device: Device | str | SupportsIndex) -> bool:
 
 
 def _integer(device: SupportsIndex) -> int:
-    if isinstance(device, bool):
+    if isinstance(device, bool) or not hasattr(device, "__index__"):
         raise DTypeError(f"device: got {device!r}, expected an index, a text such as 'cuda:0' or a device")
-    try:
-        return operator.index(device)
-    except TypeError:
-        raise DTypeError(f"device: got {device!r}, expected an index, a text such as 'cuda:0' or a device") from None
+    return operator.index(device)

@@ -34,10 +34,7 @@ def memory_reserved(device: DeviceArgument = None) -> int:
 
 
 def max_memory_allocated(device: DeviceArgument = None) -> int:
-    """Peak of `memory_allocated` since the start or the last `reset_peak_memory_stats`.
-
-    Exact while one thread allocates; with several it may be off by up to 1 MiB for each thread.
-    """
+    """Peak of `memory_allocated` since the start or the last `reset_peak_memory_stats`."""
     return _statistic(_MAX_ALLOCATED, device)
 
 
