@@ -13,6 +13,21 @@ from contextlib import contextmanager
 from .._tensor import Tensor
 from ..errors import InvalidArgumentError
 
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "fans",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "skipped",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
 _thread = threading.local()
 
 _GAINS = {

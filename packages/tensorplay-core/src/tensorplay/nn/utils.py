@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 from . import init
 from .module import Module
 
+__all__ = ["skip_init"]
+
 SomeModule = TypeVar("SomeModule", bound=Module)
 
 
