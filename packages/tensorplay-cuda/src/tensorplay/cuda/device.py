@@ -193,6 +193,9 @@ def _is_negative(device: Device | str | SupportsIndex) -> bool:
 
 
 def _integer(device: SupportsIndex) -> int:
-    if isinstance(device, bool) or not hasattr(device, "__index__"):
-        raise DTypeError(f"device: got {device!r}, expected an index, a text such as 'cuda:0' or a device")
-    return operator.index(device)
+    try:
+        if not isinstance(device, bool):
+            return operator.index(device)
+    except TypeError:
+        pass
+    raise DTypeError(f"device: got {device!r}, expected an index, a text such as 'cuda:0' or a device")
