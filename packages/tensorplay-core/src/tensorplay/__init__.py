@@ -100,7 +100,7 @@ from ._ops.reductions import (
     softmax,
     sum,
 )
-from ._ops.views import (
+from ._ops.view_functions import (
     chunk,
     flatten,
     narrow,

@@ -176,12 +176,12 @@ def empty(*size: int | Sequence[int], dtype: DType | None = None, device: Device
 
 def zeros(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """Elements of 0; raises as `empty` does."""
-    return full(_shape.integers("zeros", size), 0, dtype=dtype or _dtype.float32, device=device)
+    return full(_shape.integers("zeros", size), 0, dtype=_dtype.float32 if dtype is None else dtype, device=device)
 
 
 def ones(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """Elements of 1; raises as `empty` does."""
-    return full(_shape.integers("ones", size), 1, dtype=dtype or _dtype.float32, device=device)
+    return full(_shape.integers("ones", size), 1, dtype=_dtype.float32 if dtype is None else dtype, device=device)
 
 
 def full(
@@ -190,13 +190,16 @@ def full(
     """Elements of one value; the dtype follows from it by default. Raises as `empty` does."""
     backend, place = _plugins.place(device)
     value = _number("full", fill_value)
-    dtype = _operands.scalar_dtype("full", value) if dtype is None else _dtype.check("full", dtype)
+    default = _operands.scalar_dtype("full", value)
+    dtype = default if dtype is None else _dtype.check("full", dtype)
     return backend.full(_shape.integers("full", (size,)), value, dtype, place)
 
 
 def empty_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """`empty` of the shape, dtype and device of another tensor; contiguous."""
-    return empty(input.shape, dtype=dtype or input.dtype, device=input.device if device is None else device)
+    _dispatch.check_tensor("empty_like", input)
+    place = input.device if device is None else device
+    return empty(input.shape, dtype=input.dtype if dtype is None else dtype, device=place)
 
 
 def zeros_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
@@ -213,8 +216,9 @@ def full_like(
     input: Tensor, fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """`full` of the shape, dtype and device of another tensor; contiguous."""
+    _dispatch.check_tensor("full_like", input)
     place = input.device if device is None else device
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=place)
+    return full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype, device=place)
 
 
 def arange(

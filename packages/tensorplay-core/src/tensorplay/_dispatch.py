@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _operands, _plugins
 from ._handle import Handle
-from .errors import DTypeError
+from .errors import DTypeError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from ._backend import Backend, Scalar
@@ -67,6 +67,25 @@ def tensor_or_number(operation: str, value: object) -> Tensor | Scalar:
     return plain
 
 
+def real(operation: str, value: object) -> float:
+    """A number that is no element: a limit, a probability.
+
+    Raises
+    ------
+    DTypeError
+        It is no number.
+    InvalidArgumentError
+        It is an integer that no float holds.
+    """
+    plain = number(value)
+    if plain is None:
+        raise DTypeError(f"{operation}: got {type(value).__name__}, expected a number")
+    try:
+        return float(plain)
+    except OverflowError:
+        raise InvalidArgumentError(f"{operation}: got the integer {plain}, expected one that a float holds") from None
+
+
 def check_tensor(operation: str, *values: object) -> None:
     """Refuses what is no tensor.
 
@@ -80,8 +99,8 @@ def check_tensor(operation: str, *values: object) -> None:
             raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor")
 
 
-def common(operation: str, *operands: Tensor | None) -> Backend:
-    """The one backend of the tensors (None: left out).
+def common(operation: str, *operands: Tensor, optional: tuple[Tensor | None, ...] = ()) -> Backend:
+    """The one backend of the tensors; one that is optional may be None.
 
     Raises
     ------
@@ -90,16 +109,17 @@ def common(operation: str, *operands: Tensor | None) -> Backend:
     InvalidArgumentError
         They are on devices of different types.
     """
+    for operand in optional:
+        if operand is not None:
+            operands = (*operands, operand)
     backend: Backend | None = None
     for operand in operands:
-        if operand is None:
-            continue
         if not isinstance(operand, Handle):
             check_tensor(operation, operand)
         if backend is None:
             backend = operand._backend
         elif operand._backend is not backend:
-            check_tensor(operation, *(one for one in operands if one is not None))
+            check_tensor(operation, *operands)
             _operands.device_of(operation, *operands)
     assert backend is not None, "there is always an operand"
     return backend

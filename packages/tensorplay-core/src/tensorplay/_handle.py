@@ -132,12 +132,13 @@ class Handle:
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        return self.shape if dim is None else self.shape[_shape.sized_dim("size", dim, self.ndim)]
+        shape = self.shape
+        return shape if dim is None else shape[_shape.sized_dim("size", _shape.integer("size", dim), len(shape))]
 
     def stride(self, dim: int | None = None) -> Any:
         """Elements from one index to the next: of each dimension, or of one."""
         strides = self._backend.strides(self._impl)
-        return strides if dim is None else strides[_shape.sized_dim("stride", dim, self.ndim)]
+        return strides if dim is None else strides[_shape.sized_dim("stride", _shape.integer("stride", dim), self.ndim)]
 
     def numel(self) -> int:
         """Number of elements."""

@@ -36,6 +36,20 @@ def integers(operation: str, arguments: Sequence[Any]) -> Shape:
         raise DTypeError(f"{operation}: got {arguments!r}, expected integers") from None
 
 
+def integer(operation: str, argument: Any) -> int:
+    """One integer.
+
+    Raises
+    ------
+    DTypeError
+        It is none.
+    """
+    try:
+        return index(argument)
+    except TypeError:
+        raise DTypeError(f"{operation}: got {argument!r}, expected an integer") from None
+
+
 def check_signs(operation: str, shape: Sequence[int]) -> Shape:
     """The shape as a tuple.
 

@@ -232,4 +232,4 @@ class Tensor(Handle):
         return self
 
     def __contains__(self, value: Any) -> builtins.bool:
-        return builtins.bool((self == value).any())
+        return builtins.bool(elementwise.eq(self, value).any())

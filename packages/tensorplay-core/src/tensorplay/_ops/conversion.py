@@ -134,6 +134,7 @@ def bool(self: Tensor) -> Tensor:
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """To the dtype of another tensor."""
+    _dispatch.check_tensor("type_as", other)
     return to(self, other.dtype)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _unary(op: str, a: Tensor, out: Tensor | None) -> Tensor:
-    result = _dispatch.common(op, a, out).unary(op, a, out)
+    result = _dispatch.common(op, a, optional=(out,)).unary(op, a, out)
     return result if out is None else out
 
 
@@ -79,7 +79,7 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
     approximate : str
         ``"none"``: by the error function; ``"tanh"``: by the usual formula with tanh.
     """
-    if approximate not in ("none", "tanh"):
+    if not isinstance(approximate, str) or approximate not in ("none", "tanh"):
         raise DTypeError(f"gelu: got approximate={approximate!r}, expected 'none' or 'tanh'")
     return _unary("gelu" if approximate == "none" else "gelu_tanh", input, out)
 
@@ -197,7 +197,7 @@ def where(condition: Tensor, input: Tensor | Scalar, other: Tensor | Scalar, *, 
     _dispatch.check_tensor("where", condition)
     values = [_dispatch.tensor_or_number("where", value) for value in (input, other)]
     tensors = [value for value in values if isinstance(value, Tensor)]
-    backend = _dispatch.common("where", condition, *tensors, out)
+    backend = _dispatch.common("where", condition, *tensors, optional=(out,))
     a, b = (_filled(condition, value, tensors) for value in values)
     result = backend.where(condition, a, b, out)
     return result if out is None else out

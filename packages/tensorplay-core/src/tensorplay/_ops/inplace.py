@@ -51,13 +51,13 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Scalar | Tensor) -> Tensor:
 
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Random numbers, low <= x < high; floating dtypes."""
-    self._backend.uniform_(self, float(low), float(high))
+    self._backend.uniform_(self, _dispatch.real("uniform_", low), _dispatch.real("uniform_", high))
     return self
 
 
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Random numbers of the normal distribution; floating dtypes."""
-    self._backend.normal_(self, float(mean), float(std))
+    self._backend.normal_(self, _dispatch.real("normal_", mean), _dispatch.real("normal_", std))
     return self
 
 

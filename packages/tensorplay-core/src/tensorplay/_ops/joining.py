@@ -24,7 +24,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         No tensors, different devices, or other sizes that differ.
     """
     parts, first = _parts("cat", tensors)
-    dim = _shape.wrap_dim("cat", dim, first.ndim)
+    dim = _shape.wrap_dim("cat", _shape.integer("cat", dim), first.ndim)
     for part in parts:
         sizes = [size for place, size in enumerate(part.shape) if place != dim]
         if not part.ndim or sizes != [size for place, size in enumerate(first.shape) if place != dim]:
@@ -56,7 +56,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     for part in parts:
         if part.shape != first.shape:
             raise InvalidArgumentError(f"stack: got shapes {first.shape} and {part.shape}, expected equal shapes")
-    dim = _shape.wrap_dim("stack", dim, first.ndim + 1)
+    dim = _shape.wrap_dim("stack", _shape.integer("stack", dim), first.ndim + 1)
     shape = (*first.shape[:dim], len(parts), *first.shape[dim:])
     result = first._backend.empty(shape, _together(parts), first.device)
     for place, part in enumerate(parts):

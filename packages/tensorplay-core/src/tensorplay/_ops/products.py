@@ -16,7 +16,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     Both operands have one floating dtype; half types are added up in float32. Integers are refused on
     every device, as torch does on CUDA.
     """
-    result = _dispatch.common("matmul", input, other, out).matmul(input, other, out)
+    result = _dispatch.common("matmul", input, other, optional=(out,)).matmul(input, other, out)
     return result if out is None else out
 
 
@@ -26,5 +26,5 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     An index outside the dimension is an OutOfRangeError: at once on the host, at the next call that
     waits for the device elsewhere. Negative indices are refused.
     """
-    (dim,) = _shape.integers("index_select", (dim,))
+    dim = _shape.integer("index_select", dim)
     return _dispatch.common("index_select", input, index).index_select(input, dim, index)

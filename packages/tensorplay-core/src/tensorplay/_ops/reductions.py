@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .. import _dispatch, _shape
+from .. import _dispatch, _dtype, _shape
 from ..errors import DTypeError
 
 if TYPE_CHECKING:
@@ -22,7 +22,11 @@ def _reduce(
     op: str, a: Tensor, dim: Dims, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
 ) -> Tensor:
     dims = None if dim is None else _shape.integers(op, (dim,))
-    result = _dispatch.common(op, a, out).reduce(op, a, dims, keepdim, dtype, out)
+    if type(keepdim) is not bool:
+        raise DTypeError(f"{op}: got keepdim={keepdim!r}, expected a bool")
+    if dtype is not None:
+        _dtype.check(op, dtype)
+    result = _dispatch.common(op, a, optional=(out,)).reduce(op, a, dims, keepdim, dtype, out)
     return result if out is None else out
 
 
@@ -91,5 +95,7 @@ def _softmax(a: Tensor, dim: int, dtype: DType | None, log: bool) -> Tensor:
     _dispatch.check_tensor(operation, a)
     if dim is None:
         raise DTypeError(f"{operation}: got no dim, expected one")
-    (dim,) = _shape.integers(operation, (dim,))
-    return a._backend.softmax(a if dtype is None else a.to(dtype), dim, log)
+    dim = _shape.integer(operation, dim)
+    if dtype is not None:
+        a = a.to(dtype=dtype)
+    return a._backend.softmax(a, dim, log)

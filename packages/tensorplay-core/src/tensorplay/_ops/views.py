@@ -6,10 +6,9 @@ A dimension may be negative, counted from the end.
 from __future__ import annotations
 
 import math
-from operator import index
 from typing import TYPE_CHECKING
 
-from .. import _shape
+from .. import _dispatch, _shape
 from ..errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
 if TYPE_CHECKING:
@@ -39,8 +38,7 @@ def reshape(self: Tensor, *shape: int | Sequence[int]) -> Tensor:
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim`, both included, as one."""
     ndim = self.ndim
-    first = _shape.wrap_dim("flatten", start_dim, ndim)
-    last = _shape.wrap_dim("flatten", end_dim, ndim)
+    first, last = (_shape.wrap_dim("flatten", dim, ndim) for dim in _shape.integers("flatten", (start_dim, end_dim)))
     if first > last:
         raise InvalidArgumentError(f"flatten: got dimensions {start_dim} to {end_dim}, expected rising ones")
     shape = self.shape
@@ -72,11 +70,13 @@ def expand(self: Tensor, *shape: int | Sequence[int]) -> Tensor:
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """`expand` to the shape of another tensor."""
+    _dispatch.check_tensor("expand_as", other)
     return self._backend.expand(self, other.shape)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """`view` in the shape of another tensor."""
+    _dispatch.check_tensor("view_as", other)
     return self._backend.view(self, other.shape)
 
 
@@ -92,8 +92,7 @@ def squeeze(self: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
     """With a new dimension of size 1 before `dim`."""
-    (dim,) = _shape.integers("unsqueeze", (dim,))
-    return self._backend.unsqueeze(self, dim)
+    return self._backend.unsqueeze(self, _shape.integer("unsqueeze", dim))
 
 
 def select(self: Tensor, dim: int, index: int) -> Tensor:
@@ -120,14 +119,14 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def as_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """Any view inside the storage; strides and offset in elements."""
-    offset = self.storage_offset() if storage_offset is None else index(storage_offset)
+    offset = self.storage_offset() if storage_offset is None else _shape.integer("as_strided", storage_offset)
     shape, strides = _shape.integers("as_strided", (size,)), _shape.integers("as_strided", (stride,))
     return self._backend.as_strided(self, shape, strides, offset)
 
 
 def split(self: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of `split_size` along a dimension, the last one smaller where it must be; or pieces of the given sizes."""
-    dim = _shape.sized_dim("split", dim, self.ndim)
+    dim = _shape.sized_dim("split", _shape.integer("split", dim), self.ndim)
     size = self.shape[dim]
     if isinstance(split_size, int):
         if split_size <= 0:
@@ -145,5 +144,5 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along a dimension, the last one smaller where it must be."""
     if not isinstance(chunks, int) or chunks <= 0:
         raise DTypeError(f"chunk: got {chunks!r} chunks, expected an integer of 1 or more")
-    size = self.shape[_shape.sized_dim("chunk", dim, self.ndim)]
+    size = self.shape[_shape.sized_dim("chunk", _shape.integer("chunk", dim), self.ndim)]
     return split(self, max(1, -(-size // chunks)), dim)

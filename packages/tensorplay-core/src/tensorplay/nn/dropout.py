@@ -18,8 +18,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        functional.check_probability("Dropout", p)
-        self.p = p
+        self.p = functional.check_probability("Dropout", p)
 
     def forward(self, input: Tensor) -> Tensor:
         """Any shape to the same shape."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .. import _creation, _dispatch, _dtype
+from .. import _creation, _dispatch, _dtype, _shape
 from .._ops.elementwise import gelu, maximum, relu, sigmoid, tanh, where
 from .._ops.reductions import log_softmax, softmax
 from .._tensor import Tensor
@@ -44,7 +44,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     Tensor
         Shape (..., out_features).
     """
-    return _dispatch.common("linear", input, weight, bias).linear(input, weight, bias)
+    return _dispatch.common("linear", input, weight, optional=(bias,)).linear(input, weight, bias)
 
 
 def embedding(input: Tensor, weight: Tensor) -> Tensor:
@@ -91,8 +91,9 @@ def layer_norm(
     eps : float
         Added to the variance.
     """
-    backend = _dispatch.common("layer_norm", input, weight, bias)
-    return backend.layer_norm(input, normalized_shape, weight, bias, eps)
+    backend = _dispatch.common("layer_norm", input, optional=(weight, bias))
+    sizes = _shape.integers("layer_norm", (normalized_shape,))
+    return backend.layer_norm(input, sizes, weight, bias, _dispatch.real("layer_norm", eps))
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
@@ -107,7 +108,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     training : bool
         False: the input is returned as it is.
     """
-    check_probability("dropout", p)
+    _dispatch.check_tensor("dropout", input)
+    p = check_probability("dropout", p)
     if not training or p == 0.0:
         return input
     kept = _creation.rand(input.shape, device=input.device) >= p
@@ -201,6 +203,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     _dispatch.check_tensor("normalize", input)
     if not input.dtype.is_floating_point:
         raise DTypeError(f"normalize: got {input.dtype}, expected a floating dtype")
+    p, dim = _dispatch.real("normalize", p), _shape.integer("normalize", dim)
     if not p > 0:
         raise InvalidArgumentError(f"normalize: got p={p}, expected a number greater than 0")
     wide = input.float()
@@ -213,13 +216,15 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return (wide / maximum(norm, eps)).to(input.dtype)
 
 
-def check_probability(operation: str, p: float) -> None:
-    """Refuses what is no probability.
+def check_probability(operation: str, p: float) -> float:
+    """The probability as a float.
 
     Raises
     ------
     InvalidArgumentError
         If it is not between 0 and 1.
     """
+    p = _dispatch.real(operation, p)
     if not 0.0 <= p <= 1.0:
         raise InvalidArgumentError(f"{operation}: got p={p}, expected 0 to 1")
+    return p

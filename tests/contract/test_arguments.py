@@ -1,0 +1,97 @@
+"""Whatever a program passes, it gets a result, an error of TensorPlay, or Python's own TypeError for a signature.
+
+Random arguments, good and bad ones, go to every public function and method, on each device; the host's answer
+is the right one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tensorplay
+import tensorplay.nn.functional as F
+from tensorplay.errors import InternalError, TensorPlayError
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+# No number asks for as much memory as a machine just has.
+PLAIN: list[Any] = [
+    None, -1, 0, 1, 3, 17, 2**50, 2**63 - 1, 2**63, -(2**63), 2**64, -(2**70), float("nan"), float("inf"), 1.5, True,
+    "x", "cuda:9", "", b"a", (), [], (0,), (-1,), (1,) * 17, (2**40, 2**40), (1.5,), [None], {}, object(), 1 + 2j,
+    tensorplay.float16, tensorplay.bool, "float32", np.float64(2), np.int64(-3), np.array([1, 2]), np.array(3),
+    np.complex64(1), slice(None), ..., range(3), {1, 2},
+]  # fmt: skip
+TENSORS: list[Callable[[str], tensorplay.Tensor]] = [
+    lambda d: tensorplay.ones(2, 3, device=d),
+    lambda d: tensorplay.ones(3, device=d),
+    lambda d: tensorplay.ones(2, 3, dtype=tensorplay.int64, device=d),
+    lambda d: tensorplay.ones(2, 3, dtype=tensorplay.bool, device=d),
+    lambda d: tensorplay.ones((), device=d),
+    lambda d: tensorplay.ones(0, 3, device=d),
+    lambda d: tensorplay.ones(2, 3, dtype=tensorplay.float16, device=d).transpose(0, 1),
+    lambda d: tensorplay.zeros(1, device=d).expand(2, 3),
+    lambda d: tensorplay.zeros(3, dtype=tensorplay.int64, device=d),
+    lambda d: tensorplay.ones((1,) * 16, device=d),
+    lambda d: tensorplay.zeros(2, 3, device=d)[:, ::2],
+]
+FILES = ("load", "save")
+OPERATORS = [
+    "__add__", "__radd__", "__iadd__", "__pow__", "__rpow__", "__matmul__", "__and__", "__eq__", "__getitem__",
+    "__setitem__", "__contains__", "__len__", "__int__", "__float__", "__index__", "__bool__",
+]  # fmt: skip
+CALLS: dict[str, Callable[..., Any]] = {
+    **{n: getattr(tensorplay, n) for n in tensorplay.__all__ if n not in FILES},
+    **{f"nn.functional.{n}": getattr(F, n) for n in F.__all__},
+    **{f"Tensor.{n}": getattr(tensorplay.Tensor, n) for n in dir(tensorplay.Tensor) if not n.startswith("_")},
+    **{f"Tensor.{n}": getattr(tensorplay.Tensor, n) for n in OPERATORS},
+}
+CALLS = {name: call for name, call in CALLS.items() if inspect.isfunction(call)}
+# Their answer is another one on purpose: only the host's memory is NumPy's.
+OF_THE_HOST = ("Tensor.numpy",)
+# Told by the address, or by a stream of CUDA.
+OTHERWISE = ("Tensor.data_ptr", "Tensor.record_stream")
+
+arguments = st.lists(st.integers(0, len(PLAIN) - 1) | st.integers(-len(TENSORS), -1), max_size=5)
+
+
+def answer(call: Callable[..., Any], device: str, chosen: list[int], options: dict[str, int]) -> tuple[Any, ...]:
+    """What comes of a call; tensors among the arguments are negative."""
+
+    def made(number: int) -> Any:
+        return TENSORS[-number - 1](device) if number < 0 else PLAIN[number]
+
+    try:
+        result = call(*map(made, chosen), **{name: made(number) for name, number in options.items()})
+        if isinstance(result, tensorplay.Tensor):
+            result.cpu()  # An index outside its range is told now.
+            return "tensor", result.shape, result.dtype
+        return ("result", type(result))
+    except TensorPlayError as error:
+        assert not isinstance(error, InternalError), error
+        words = str(error).replace(", device='cuda:0'", "").replace("cuda:0", "cpu")
+        return ("error", type(error), words)
+    except TypeError:
+        return ("error", TypeError)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@given(chosen=arguments, first=st.integers(-len(TENSORS), -1), data=st.data())
+def test_every_function_answers(device: str, name: str, chosen: list[int], first: int, data: st.DataObject) -> None:
+    call = CALLS[name]
+    if name.startswith("Tensor.") or data.draw(st.integers(0, 4)):
+        chosen = [first, *chosen]
+    named = [p.name for p in inspect.signature(call).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    options = {key: data.draw(st.integers(-len(TENSORS), len(PLAIN) - 1)) for key in named if data.draw(st.booleans())}
+    if name in OF_THE_HOST:
+        device, options = "cpu", {}
+    found = answer(call, device, chosen, options)
+    if name not in OTHERWISE:
+        assert found == answer(call, "cpu", chosen, options)
