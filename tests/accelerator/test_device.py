@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -42,7 +41,7 @@ class Recorder:
 
 
 @pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """The facade finds a Recorder."""
     backend = Recorder()
     for module in (_current, facade):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test has a registry of its own."""
     monkeypatch.setattr(registry, "_registered", {})
-    return
 
 
 def identity(function: Any, inputs: Any) -> Any:

@@ -1,16 +1,11 @@
-"""The examples are programs and not a package, so their folder is put on the path."""
+"""What the tests of the examples share."""
 
 from __future__ import annotations
 
 import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
-
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-
-sys.path.insert(0, str(EXAMPLES))
 
 
 @pytest.fixture(scope="session")

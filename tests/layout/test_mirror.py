@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tree import ACCELERATOR, CORE, CUDA, LIB, PACKAGES, ROOT, code, python_sources
 
+HEADERS = (LIB / "include" / "tensorplay.h", LIB / "emulated" / "emulated.h")
+
 
 def public_modules() -> list[Path]:
     """Modules whose whole dotted name is public."""
@@ -29,3 +31,20 @@ def test_public_function_is_used_by_python_or_a_test() -> None:
     used = {name for path in users for name in re.findall(r"\btp_[a-z]\w*", path.read_text())}
     assert declared
     assert sorted(declared - used) == []
+
+
+def test_numbers_that_python_repeats_are_those_of_the_headers() -> None:
+    """A few are wanted before the library is bound; a comment behind them names the macros."""
+    defined = {
+        name: int(number)
+        for header in HEADERS
+        for name, number in re.findall(r"^#define (\w+) \(?(-?\d+)\)?(?: .*)?$", header.read_text(), re.M)
+    }
+    repeated = [
+        pair
+        for path in python_sources(CORE, CUDA)
+        for numbers, macros in re.findall(r"^[A-Z_, ]+ = ([-\d, ]+)  # ((?:TP|EMU)_.*)$", path.read_text(), re.M)
+        for pair in zip(re.findall(r"(?:TP|EMU)_\w+", macros), map(int, numbers.split(",")), strict=True)
+    ]
+    assert len(repeated) >= 6
+    assert [(name, defined[name]) for name, _ in repeated] == repeated

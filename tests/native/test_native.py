@@ -8,19 +8,15 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import build
 import pytest
+import toolkit
 
 HERE = Path(__file__).resolve().parent
-LIBTENSORPLAY = HERE.parents[1] / "libtensorplay"
 SANITIZER = os.environ.get("TENSORPLAY_SANITIZER") or None
 TIME_LIMIT_S = 300 if SANITIZER else 60
-
-sys.path.insert(0, str(LIBTENSORPLAY))
-import build  # noqa: E402
-import toolkit  # noqa: E402
 
 
 @pytest.fixture(scope="session")

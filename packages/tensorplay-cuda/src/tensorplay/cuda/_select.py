@@ -15,7 +15,7 @@ from . import _driver
 
 VARIABLE = "TENSORPLAY_CUDA_RUNTIME"
 DEVICES_VARIABLE = "TENSORPLAY_EMULATED_DEVICES"
-MAX_EMULATED_DEVICES = 8
+MAX_EMULATED_DEVICES = 8  # EMU_MAX_DEVICES
 VARIANTS = ("cuda12", "cuda13", "emulated")
 
 # The oldest driver that serves a variant, as CUDA counts; the newest variant first.
