@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, GenericAlias, ModuleType
 from typing import Any
 
 import tensorplay
@@ -45,8 +45,11 @@ def page(modules: list[str]) -> str:
 
 def public(module: ModuleType) -> list[str]:
     """What the module gives away, without ``__version__`` and aliases of types, which have no docstring."""
+    members = {name: getattr(module, name) for name in module.__all__}
     kinds = (type, FunctionType, ModuleType, tensorplay.DType)
-    return sorted((name for name in module.__all__ if isinstance(getattr(module, name), kinds)), key=str.lower)
+    # To Python 3.10 an alias is a class too.
+    told = [name for name, value in members.items() if isinstance(value, kinds) and not isinstance(value, GenericAlias)]
+    return sorted(told, key=str.lower)
 
 
 def section(title: str, text: str, members: dict[str, Any], are_methods: bool = False) -> str:
