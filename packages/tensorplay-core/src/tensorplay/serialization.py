@@ -1,6 +1,6 @@
 """Saving and loading named tensors, in the safetensors format.
 
-The library `safetensors` is needed for it: ``pip install tensorplay-core[safetensors]``.
+The library `safetensors` is needed for it: ``pip install safetensors``.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _library(operation: str) -> Any:
         return import_module("safetensors")
     except ImportError:
         raise BackendUnavailableError(
-            f"{operation}: the library safetensors is not installed: pip install 'tensorplay-core[safetensors]'"
+            f"{operation}: the library safetensors is not installed: pip install safetensors"
         ) from None
 
 
