@@ -74,3 +74,18 @@ def test_tensors_that_live_at_exit_are_silent() -> None:
         kept = tensorplay.rand(3)
         """
     )
+
+
+def test_a_part_that_is_not_installed_is_named() -> None:
+    run(
+        """
+        import sys
+        sys.modules["tensorplay.accelerator"] = None
+        import tensorplay
+        assert not hasattr(tensorplay, "accelerator")
+        try:
+            tensorplay.accelerator
+        except AttributeError as error:
+            assert str(error).endswith("not installed: pip install tensorplay-accelerator"), error
+        """
+    )

@@ -229,5 +229,13 @@ _PARTS = ("accelerator", "compiler", "cuda", "nn", "testing")
 
 def __getattr__(name: str) -> _Any:
     if name in _PARTS:
-        return _import_module(f"{__name__}.{name}")
+        part = f"{__name__}.{name}"
+        try:
+            return _import_module(part)
+        except ModuleNotFoundError as error:
+            if error.name != part:
+                raise
+            missing = f"tensorplay-{name}"
+            # AttributeError, so that hasattr answers.
+            raise AttributeError(f"{part}: {missing} is not installed: pip install {missing}") from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
