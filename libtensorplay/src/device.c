@@ -225,8 +225,7 @@ static tp_status_t enable_peer(int32_t from, int32_t to) {
     (void)cudaGetLastError(); /* as good as access, and as none */
     return TP_OK;
   }
-  TP_TRY_CUDA(error, operation);
-  return TP_OK;
+  return error ? tp__error_set_cuda(error, operation, "cudaDeviceEnablePeerAccess") : TP_OK;
 }
 
 tp_status_t tp__device_enable_peer(int32_t from, int32_t to) {

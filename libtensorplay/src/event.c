@@ -190,7 +190,7 @@ tp_status_t tp_event_elapsed_time_ms(tp_event_t *start, tp_event_t *end, double 
     (void)cudaGetLastError();
     return tp__error_set(TP_STATE, operation, "one of the events was recorded again during the call");
   }
-  TP_TRY_CUDA(error, operation);
+  if (error) return tp__error_set_cuda(error, operation, "cudaEventElapsedTime");
   *out_ms = milliseconds;
   return TP_OK;
 }

@@ -156,3 +156,29 @@ def test_a_device_that_is_not_there_is_refused_before_first_use() -> None:
     """
     out = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none")
     assert out == "device 7 asked for, 0 visible\n" * 5
+
+
+def test_work_on_one_device_leaves_the_other_alone(two_gpus: None) -> None:
+    code = """
+        import tensorplay as tp
+        from tensorplay import cuda
+        from tensorplay.cuda._library import native
+        x = tp.ones(1000, device="cuda:1")
+        y = (x + x).cpu()
+        with cuda.device(1):
+            side, start, end = cuda.Stream(), cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+            start.record()
+            side.wait_event(start)
+            with cuda.stream(side):
+                x.record_stream(side)
+                end.record()
+        end.synchronize()
+        start.elapsed_time(end), end.query()
+        del x
+        tp.zeros(1000, device="cuda:1").sum().item()
+        cuda.memory_stats(1), cuda.memory_summary(1), cuda.memory_stats(0), cuda.mem_get_info(1)
+        cuda.synchronize(1), cuda.synchronize(0), cuda.reset_peak_memory_stats(0), cuda.manual_seed_all(1)
+        cuda.empty_cache()
+        print(cuda.current_device(), native.tp_device_is_started(0), native.tp_device_is_started(1))
+    """
+    assert fresh.run(code) == "0 0 1\n"

@@ -9,6 +9,7 @@ import pytest
 
 import tensorplay as tp
 from tensorplay import cuda
+from tensorplay.testing import emulated as control
 
 MiB = 2**20
 
@@ -164,6 +165,57 @@ def test_out_of_memory_leaves_nothing_behind(emulated: None) -> None:
     cuda.empty_cache()
 
 
+def test_an_out_of_memory_error_holds_no_tensor_once_it_is_gone(emulated: None) -> None:
+    def fail() -> tp.OutOfMemoryError:
+        host = [tp.zeros(MiB, dtype=tp.bool) for _ in range(5)]
+        held = []
+        try:
+            for one in host:
+                held.append(one.to("cuda"))
+        except tp.OutOfMemoryError as error:
+            return error
+        raise AssertionError("there was room")
+
+    cuda.empty_cache()
+    start = cuda.memory_allocated()
+    gc.disable()
+    try:
+        with control.capacity(control.used() + 4 * MiB):
+            error = fail()
+            assert cuda.memory_allocated() > start  # its traceback holds the frame
+            del error
+            assert cuda.memory_allocated() == start
+            kept = fail().with_traceback(None)
+            assert cuda.memory_allocated() == start
+        assert "no room" in str(kept)
+    finally:
+        gc.enable()
+    cuda.empty_cache()
+
+
+def test_out_of_memory_says_where_the_memory_is(emulated: None) -> None:
+    cuda.empty_cache()
+    with control.capacity(control.used() + 64 * MiB):
+        pieces = [empty(9 * MiB) for _ in range(6)]
+        del pieces[::2]
+        with pytest.raises(tp.OutOfMemoryError) as pieced:
+            empty(20 * MiB)
+        with pytest.raises(tp.OutOfMemoryError) as held:
+            empty(60 * MiB)
+        with pytest.raises(tp.OutOfMemoryError) as never:
+            empty(2**40)
+        words = str(pieced.value)
+        for part in ("20.00 MiB (20971520 bytes)", "are free", "are reserved here", "used by others", "are allocated"):
+            assert part in words
+        assert "the largest free block has" in words
+        assert "can be returned to the driver" in words
+        assert "lies in pieces" in words
+        assert "drop some" in str(held.value)
+        assert "larger than the device" in str(never.value)
+    del pieces
+    cuda.empty_cache()
+
+
 def test_refused_sizes_change_no_counter(gpu: None) -> None:
     before = cuda.memory_stats()
     for shape, error in (
@@ -171,6 +223,7 @@ def test_refused_sizes_change_no_counter(gpu: None) -> None:
         ((2**62,), OverflowError),
         ((2**63,), OverflowError),
         ((2**64,), OverflowError),
+        ((2**63 - 1,), OverflowError),
         ((2**33, 2**33), OverflowError),
     ):
         with pytest.raises(error):
