@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "alloc/alloc.h"
 #include "products.h"
 #include "tp_emulated.h"
 
@@ -90,12 +91,13 @@ static void test_workspace(void) {
   *workspace = 3 * TP_MiB;
   tp_tensor_t *a = values_random(TP_DTYPE_float16, 2, (int64_t[]){18, 19}, NULL);
   tp_tensor_t *b = values_random(TP_DTYPE_float16, 2, (int64_t[]){19, 20}, NULL);
-  int64_t allocated = tp_memory_stat(0, 12 * 4), sum = tp_memory_stat(0, 12 * 4 + 2);
+  int64_t allocated = tp_memory_stat(0, TP_STAT_allocated_bytes);
+  int64_t sum = tp_memory_stat(0, TP_STAT_allocated_bytes + TP_FIGURE_ALLOCATED);
   int made = *products;
   check_matmul(a, b);
   CHECK(*products == made + 1);
-  CHECK(tp_memory_stat(0, 12 * 4) == allocated);
-  CHECK(tp_memory_stat(0, 12 * 4 + 2) - sum >= (int64_t)(3 * TP_MiB));
+  CHECK(tp_memory_stat(0, TP_STAT_allocated_bytes) == allocated);
+  CHECK(tp_memory_stat(0, TP_STAT_allocated_bytes + TP_FIGURE_ALLOCATED) - sum >= (int64_t)(3 * TP_MiB));
   *workspace = 0;
   tp_tensor_release(a);
   tp_tensor_release(b);
