@@ -10,6 +10,8 @@
  *             INDEX: a fault of earlier work (docs/design/errors.md).
  *   release   tp_<noun>_release never fails, never writes the error slot, takes NULL, and may be called
  *             from any thread and while the process ends.
+ *   forks     In a child of a process that had started a device, what needs a device, and the statistics,
+ *             return CUDA (cudaErrorInitializationError); release functions do nothing.
  *   device    An int32_t index; TP_DEVICE_CURRENT (-1) means the thread's current device.
  *   stream    Work is queued on the thread's current stream of the tensors' device, unless a function
  *             says that it runs now. Queued work may be captured.

@@ -67,6 +67,26 @@ tp_status_t tp_device_set(int32_t device) {
   return TP_OK;
 }
 
+/* ---- forks ---- */
+
+/* This process was forked from one that had started a device. CUDA is lost to it, and threads that it lacks
+ * may hold any lock and have left anything under it half done. */
+static _Atomic bool inherited;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void after_fork_in_child(void) {
+  atomic_store_explicit(&inherited, true, memory_order_relaxed);
+  entered_device = -1; /* so that tp__device_enter looks closer, in this thread and in later ones */
+}
+
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, after_fork_in_child); }
+
+bool tp__device_is_inherited(void) { return atomic_load_explicit(&inherited, memory_order_relaxed); }
+
+tp_status_t tp__device_check_process(const char *operation) {
+  return tp__device_is_inherited() ? tp__error_set_cuda(cudaErrorInitializationError, operation, "fork") : TP_OK;
+}
+
 /* ---- starting and entering ---- */
 
 static tp_status_t describe(int32_t device, const char *operation) {
@@ -107,6 +127,7 @@ static tp_status_t make_fault_word(device_t *self, const char *operation) {
 }
 
 static tp_status_t start(int32_t device, const char *operation) {
+  (void)pthread_once(&fork_once, watch_forks);
   TP_TRY(describe(device, operation));
   device_t *self = &devices[device];
   tp_status_t status = TP_OK;
@@ -133,6 +154,7 @@ static bool is_entered(int32_t device) {
 
 tp_status_t tp__device_enter(int32_t device, const char *operation) {
   if (is_entered(device)) return TP_OK;
+  TP_TRY(tp__device_check_process(operation));
   TP_TRY_CUDA(cudaSetDevice(device), operation);
   if (!tp_device_is_started(device)) TP_TRY(start(device, operation));
   entered_device = device;
@@ -142,7 +164,7 @@ tp_status_t tp__device_enter(int32_t device, const char *operation) {
 bool tp__device_visit(int32_t device, int32_t *out_before) {
   *out_before = -1;
   if (is_entered(device)) return true;
-  if (!tp_device_is_started(device)) return false;
+  if (tp__device_is_inherited() || !tp_device_is_started(device)) return false;
   /* A device that we have not started is not put back: cudaSetDevice would start it. */
   int before = -1;
   if (cudaGetDevice(&before) == cudaSuccess && tp_device_is_started(before)) *out_before = before;

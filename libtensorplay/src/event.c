@@ -63,6 +63,7 @@ static tp_status_t take(int32_t device, int32_t flags, cudaEvent_t *out) {
 }
 
 static void give(int32_t device, int32_t flags, cudaEvent_t event) {
+  if (tp__device_is_inherited()) return;
   event_pool_t *pool = &pools[device][flags];
   pthread_mutex_lock(&pool->lock);
   pool->idle[pool->idle_count++] = event;

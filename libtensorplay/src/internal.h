@@ -54,6 +54,11 @@ tp_status_t tp__device_enter(int32_t device, const char *operation);
  * Ends with tp__device_leave, which puts back the device that was current before. */
 bool tp__device_visit(int32_t device, int32_t *out_before);
 void tp__device_leave(int32_t before);
+/* Whether this process was forked from one that had started a device: CUDA is lost to it, and no lock of
+ * that time may be taken. Release functions then do nothing. What else takes a lock before it enters a
+ * device asks the second function, which says CUDA. */
+bool tp__device_is_inherited(void);
+tp_status_t tp__device_check_process(const char *operation);
 /* Between these two, CUDA calls of this thread that a capture forbids (allocations, queries) neither break
  * nor wait for a capture, ours or another library's. */
 static inline enum cudaStreamCaptureMode tp__capture_relax(void) {

@@ -72,3 +72,42 @@ def test_fork_while_another_thread_starts_the_library(gpu: None) -> None:
     """
     )
     fresh.run(code, PYTHONWARNINGS="default")
+
+
+def test_a_child_that_is_forked_amid_work_drops_tensors_and_works_on_the_host(gpu: None) -> None:
+    """Threads of the parent hold locks at the fork, and the child has no threads that release them."""
+    code = """
+    import gc, os, signal, sys, threading
+    import tensorplay as tp
+    kept, event = [tp.ones(1000, device="cuda") for _ in range(20)], tp.cuda.Event()
+    event.record()
+    done = False
+    def work():
+        while not done:
+            with tp.cuda.stream(tp.cuda.Stream()):
+                tp.ones(1000, device="cuda") + 1
+                tp.cuda.empty_cache()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads: thread.start()
+    ends = set()
+    for _ in range(20):
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            kept.clear()
+            del event
+            gc.collect()
+            for call in (lambda: tp.ones(2, device="cuda"), tp.cuda.memory_stats, tp.cuda.empty_cache):
+                try:
+                    call()
+                except tp.AcceleratorError as error:
+                    assert "spawn" in str(error)
+                else:
+                    os._exit(1)
+            os._exit(int(tp.ones(3).sum().item()))
+        ends.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    done = True
+    for thread in threads: thread.join()
+    print(ends)
+    """
+    assert fresh.run(code, PYTHONWARNINGS="default").strip().endswith("{3}")

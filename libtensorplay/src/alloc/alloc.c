@@ -240,6 +240,7 @@ tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
 void *tp__alloc_address(const tp__block_t *block) { return block->address; }
 
 void tp__alloc_free(tp__block_t *block) {
+  if (tp__device_is_inherited()) return;
   tp__heap_t *heap = block->segment->heap;
   tp__size_class_t class = block->segment->class;
   pthread_mutex_lock(&heap->lock);

@@ -12,6 +12,7 @@ void *tp_memory_alloc(size_t nbytes, tp_stream_t *stream) {
     tp__error_clear();
     return NULL;
   }
+  if (tp__device_check_process(operation)) return NULL;
   tp__block_t *block = tp__alloc(nbytes, stream);
   if (!block) return NULL;
   if (!tp__address_insert(block)) {
@@ -23,7 +24,7 @@ void *tp_memory_alloc(size_t nbytes, tp_stream_t *stream) {
 }
 
 void tp_memory_free(void *address) {
-  tp__block_t *block = tp__address_remove(address);
+  tp__block_t *block = tp__device_is_inherited() ? NULL : tp__address_remove(address);
   if (block) tp__alloc_free(block);
 }
 
@@ -40,6 +41,7 @@ static tp_status_t release_cache(tp__heap_t *heap, const char *operation) {
 tp_status_t tp_memory_empty_cache(int32_t device) {
   device = tp__device_resolve(device, "memory_empty_cache");
   if (device < 0) return device;
+  TP_TRY(tp__device_check_process("memory_empty_cache"));
   tp__heap_t *heap = tp__heap(device);
   pthread_mutex_lock(&heap->lock);
   tp_status_t status = heap->segments ? release_cache(heap, "memory_empty_cache") : TP_OK;

@@ -16,6 +16,7 @@ static tp__heap_t *lock_heap(int32_t device) {
 int64_t tp_memory_stat(int32_t device, int32_t key) {
   device = tp__device_resolve(device, "memory_stat");
   if (device < 0) return device;
+  TP_TRY(tp__device_check_process("memory_stat"));
   if (key < 0 || key >= TP_STAT_COUNT) {
     return tp__error_set(TP_INVALID_ARGUMENT, "memory_stat", "got key %d, expected 0 to %d", key,
                          TP_STAT_COUNT - 1);
@@ -29,6 +30,7 @@ int64_t tp_memory_stat(int32_t device, int32_t key) {
 tp_status_t tp_memory_stats(int32_t device, int64_t *out, int32_t n) {
   device = tp__device_resolve(device, "memory_stats");
   if (device < 0) return device;
+  TP_TRY(tp__device_check_process("memory_stats"));
   if (n != TP_STAT_COUNT) {
     return tp__error_set(TP_INVALID_ARGUMENT, "memory_stats", "got room for %d values, expected %d", n,
                          TP_STAT_COUNT);
@@ -42,6 +44,7 @@ tp_status_t tp_memory_stats(int32_t device, int64_t *out, int32_t n) {
 tp_status_t tp_memory_reset_peak_stats(int32_t device) {
   device = tp__device_resolve(device, "memory_reset_peak_stats");
   if (device < 0) return device;
+  TP_TRY(tp__device_check_process("memory_reset_peak_stats"));
   tp__heap_t *heap = lock_heap(device);
   for (int32_t key = 0; has_figures(key); key += 4) {
     heap->stats[key + TP_FIGURE_PEAK] = heap->stats[key + TP_FIGURE_CURRENT];
@@ -53,6 +56,7 @@ tp_status_t tp_memory_reset_peak_stats(int32_t device) {
 tp_status_t tp_memory_reset_accumulated_stats(int32_t device) {
   device = tp__device_resolve(device, "memory_reset_accumulated_stats");
   if (device < 0) return device;
+  TP_TRY(tp__device_check_process("memory_reset_accumulated_stats"));
   tp__heap_t *heap = lock_heap(device);
   for (int32_t key = 0; has_figures(key); key += 4) {
     heap->stats[key + TP_FIGURE_ALLOCATED] = heap->stats[key + TP_FIGURE_FREED] = 0;
