@@ -47,6 +47,16 @@ def live_memory() -> dict[int, int]:
     return {index: cuda.memory_allocated(index) for index in range(cuda.device_count())}
 
 
+def live_tensors() -> str:
+    """The CUDA tensors that something still holds, and what holds each of them."""
+    lines = []
+    for found in gc.get_objects():
+        if isinstance(found, sys.modules["tensorplay"].Tensor) and found.is_cuda:
+            holders = ", ".join(str(type(holder)) for holder in gc.get_referrers(found) if holder is not lines)
+            lines.append(f"{found.dtype} of shape {found.shape} on {found.device}, held by {holders}")
+    return "\n".join(lines)
+
+
 @pytest.fixture(autouse=True)
 def _no_memory_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test gives back the device memory that it took."""
@@ -58,7 +68,8 @@ def _no_memory_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     if any(after[index] > before.get(index, 0) for index in after):
         gc.collect()  # What a test holds in cycles is gone late, and not lost.
         after = live_memory()
-    assert {index: nbytes for index, nbytes in after.items() if nbytes > before.get(index, 0)} == {}
+    stayed = {index: nbytes for index, nbytes in after.items() if nbytes > before.get(index, 0)}
+    assert stayed == {}, f"bytes that stay, by device: {stayed}; {live_tensors() or 'no tensor holds them'}"
 
 
 @pytest.fixture(autouse=True)

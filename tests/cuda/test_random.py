@@ -9,7 +9,7 @@ from helpers import fresh
 
 import tensorplay as tp
 from tensorplay import cuda
-from tensorplay.errors import InvalidArgumentError
+from tensorplay.errors import DTypeError, InvalidArgumentError
 
 
 def draw(device: int = 0) -> list[Any]:
@@ -58,6 +58,26 @@ def test_seed_out_of_range_is_refused(gpu: None, seed: int) -> None:
     with pytest.raises(InvalidArgumentError, match=str(seed)):
         cuda.manual_seed(seed)
     assert cuda.initial_seed() == 3
+
+
+@pytest.mark.parametrize("seed", [None, 1.5, "x", (1,)])
+def test_seed_of_another_type_is_refused(gpu: None, seed: Any) -> None:
+    with pytest.raises(DTypeError, match="manual_seed: got .*, expected an integer"):
+        cuda.manual_seed(seed)
+
+
+def test_seeding_everything_repeats_the_numbers_of_host_and_device(gpu: None) -> None:
+    """What `tensorplay.manual_seed` says: the generators of the host and of all devices."""
+
+    def numbers() -> list[Any]:
+        return [tp.rand(5).tolist(), *(draw(index) for index in range(cuda.device_count()))]
+
+    tp.manual_seed(9)
+    first = numbers()
+    assert numbers() != first
+    tp.manual_seed(9)
+    assert numbers() == first
+    assert tp.initial_seed() == cuda.initial_seed() == 9
 
 
 def test_seed_before_first_use_waits(gpu: None) -> None:

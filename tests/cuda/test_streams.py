@@ -9,6 +9,7 @@ import pytest
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
+from tensorplay.testing import emulated as control
 
 
 def test_default_stream_is_current_at_first(gpu: None) -> None:
@@ -210,6 +211,17 @@ def test_record_stream_keeps_memory_for_the_other_stream(emulated: None) -> None
         again = tp.empty((1 << 16,), dtype=tp.int64, device="cuda")
     assert again.data_ptr() == address
     assert copy.sum().item() == 7 << 16
+
+
+def test_a_copy_to_the_host_is_complete_on_return(emulated: None) -> None:
+    """Also with non_blocking: the rule of `Tensor.to`."""
+    cuts = (lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[0, 0], lambda x: x[3:], lambda x: x.half())
+    with control.copy_delay(50), cuda.stream(cuda.Stream()):
+        x = tp.zeros(3, 4, device="cuda")
+        for number, cut in enumerate(cuts, start=1):
+            x.copy_(tp.full((3, 4), number, dtype=tp.float32, device="cuda"))  # runs late
+            arrived = cut(x).to("cpu", non_blocking=True)
+            assert arrived.tolist() == cut(tp.full((3, 4), float(number))).tolist()
 
 
 def test_representations_name_the_device(gpu: None) -> None:

@@ -10,7 +10,7 @@ import operator
 import os
 from typing import SupportsIndex
 
-from tensorplay.errors import InvalidArgumentError
+from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check
 from ._library import native
@@ -63,8 +63,13 @@ def seed_device(index: int, seed: SupportsIndex) -> None:
     ------
     InvalidArgumentError
         The seed is out of range.
+    DTypeError
+        It is no integer.
     """
-    number = operator.index(seed)
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise DTypeError(f"manual_seed: got {seed!r}, expected an integer") from None
     if not _MIN_SEED <= number <= _MAX_SEED:
         raise InvalidArgumentError(f"manual_seed: got {number}, expected {_MIN_SEED} to {_MAX_SEED}")
     number &= _MAX_SEED
