@@ -25,6 +25,19 @@ typedef struct tp_copy_args {
   int source_dtype;
 } tp_copy_args_t;
 
+/* Rows and columns of a tile of the kernels that turn. */
+#define TP_TURN_TILE 64
+
+/* out[r * out_stride + c] := source[c * source_stride + r] for r < height, c < width, at each of the `outer`
+ * places: operand 0 is out, operand 1 the source. Elements as they are. */
+typedef struct tp_turn_args {
+  void *out;
+  const void *source;
+  long long width, height, outer;
+  int out_stride, source_stride; /* the layout is narrow */
+  tp_places_t places;
+} tp_turn_args_t;
+
 /* out[i] := start + i * step, in double or long long, cast to out_dtype. */
 typedef struct tp_arange_args {
   void *out;

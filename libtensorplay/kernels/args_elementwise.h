@@ -26,8 +26,11 @@
   X(op, i32, int32, int, bool)                             \
   X(op, i64, int64, long long, bool)
 
-/* Bytes of one operand in a tile of a flat kernel. */
-#define TP_FLAT_TILE_NBYTES 4096
+/* Bytes of one operand in a tile of a flat kernel: one vector for each thread of a block, and several where
+ * more than this many tiles fill every device. */
+#define TP_FLAT_TILE_NBYTES (16 * TP_BLOCK_THREADS)
+#define TP_FLAT_TILES_MANY 8192
+#define TP_FLAT_TILE_FACTOR 4
 
 /* A number beside tensors; each kernel takes the one of its kind. */
 typedef struct tp_scalar {
@@ -35,16 +38,19 @@ typedef struct tp_scalar {
   long long as_int;
 } tp_scalar_t;
 
-/* Operands: operand i is a run of elements (step 1), one element for all (step 0), or the scalar
- * (address NULL). aligned: all runs start where a vector may (16 bytes, or as many elements of a
- * narrower result). */
+/* Operand i is the scalar (step -1), or lies as places says, whose operand 0 is out. Without dimensions there it
+ * is a run of elements (step 1) or one element for all (step 0); with dimensions its step is the stride of
+ * dimension 0 in elements. aligned: every vector of a run lies at an address that it may have (16 bytes, or as
+ * many elements of a narrower result); no step is above 1 then. */
 typedef struct tp_flat_args {
   void *out;
-  const void *operands[3];
-  int steps[3];
+  const void *operands[2];
+  int steps[2];
   int aligned;
+  int tile; /* elements */
   long long numel;
   tp_scalar_t scalar;
+  tp_places_t places;
 } tp_flat_args_t;
 
 /* Any strides and dtypes. Elements and results are rounded to dtype `round` (TP_DTYPE_*), the scalar only

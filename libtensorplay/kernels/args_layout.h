@@ -27,4 +27,13 @@ typedef struct tp_layout {
   int narrow; /* every index fits in 31 bits */
 } tp_layout_t;
 
+/* A narrow layout of few dimensions, small enough to be an argument of every launch. */
+#define TP_PLACES_NDIM 4
+#define TP_PLACES_OPERANDS 3
+typedef struct tp_places {
+  int ndim; /* 0: every operand is one run */
+  tp_divisor_t divisors[TP_PLACES_NDIM];
+  int strides[TP_PLACES_OPERANDS][TP_PLACES_NDIM];
+} tp_places_t;
+
 #endif

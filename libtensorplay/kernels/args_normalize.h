@@ -4,8 +4,16 @@
 
 #include "args.h"
 
-/* Elements of a row that a block keeps in shared memory as float32; longer rows are read again. */
-#define TP_NORMALIZE_KEPT 4096
+/* Vectors of 16 bytes that a thread keeps of a row in registers; longer rows are read again. */
+#define TP_NORMALIZE_VECTORS 4
+
+/* Rows, one behind the other: how many, the threads that share one (a power of two), and whether every vector in
+ * them is aligned. */
+typedef struct tp_rows {
+  long long count;
+  int group;
+  int aligned;
+} tp_rows_t;
 
 /* Columns of one tile of a softmax over a dimension that is not the last. */
 #define TP_SOFTMAX_TILE 256
@@ -16,16 +24,18 @@ typedef struct tp_softmax_args {
   void *out;
   long long outer, size, inner;
   int log;
+  tp_rows_t rows; /* where inner is 1 */
 } tp_softmax_args_t;
 
-/* The elements are (rows, size), contiguous. */
+/* The elements are rows of `size`, contiguous. */
 typedef struct tp_layer_norm_args {
   const void *input;
   const void *weight; /* size elements, or NULL */
   const void *bias;
   void *out;
-  long long rows, size;
+  long long size;
   float eps;
+  tp_rows_t rows;
 } tp_layer_norm_args_t;
 
 #endif

@@ -64,4 +64,45 @@ TP_DEVICE T tp_block_reduce(T value, Op op, T *scratch) {
   return value;
 }
 
+/* ---- groups: a power of two of neighbouring threads ---- */
+
+/* The largest group of at most `wanted` threads, a power of two. The block has tp_threads() / size whole groups;
+ * threads beyond these only keep the barriers. */
+TP_DEVICE int tp_group_size(int wanted) {
+  int size = 1;
+  while (2 * size <= wanted && 2 * size <= tp_threads()) size *= 2;
+  return size;
+}
+
+/* As tp_block_reduce for each group of `size` threads by itself. op must not mind the order of its two arguments:
+ * then all threads of a group get the same bits. */
+template <typename T, typename Op>
+TP_DEVICE T tp_group_reduce(T value, int size, Op op, T *scratch) {
+#ifdef __CUDACC__
+  static_assert(sizeof(T) % sizeof(unsigned) == 0, "shuffles move words");
+  int live = tp_threads() - tp_thread() / TP_WARP * TP_WARP;
+  unsigned mask = live >= TP_WARP ? ~0u : (1u << live) - 1;
+  for (int offset = 1; offset < TP_WARP && offset < size; offset *= 2) {
+    unsigned words[sizeof(T) / sizeof(unsigned)];
+    memcpy(words, &value, sizeof(T));
+    for (unsigned &word : words) word = __shfl_xor_sync(mask, word, offset);
+    T other;
+    memcpy(&other, words, sizeof(T));
+    value = op(value, other);
+  }
+#endif
+  if (size <= TP_WARP) return value;
+  int warps = size / TP_WARP, warp = tp_thread() / TP_WARP;
+  if (tp_thread() % TP_WARP == 0) scratch[warp] = value;
+  tp_block_sync();
+  const T *group = scratch + warp / warps * warps;
+  value = group[0];
+#ifdef __CUDACC__
+#pragma unroll 2
+#endif
+  for (int i = 1; i < warps; ++i) value = op(value, group[i]);
+  tp_block_sync();
+  return value;
+}
+
 #endif

@@ -8,11 +8,15 @@ struct tp_flat_constant {
   T value;
 
   template <int N>
-  __device__ __forceinline__ void compute(long long, T (&out)[N]) const {
+  struct elements {};
+
+  template <int N>
+  __device__ __forceinline__ void read(const long long (&)[TP_PLACES_OPERANDS], elements<N> &) const {}
+
+  template <int N>
+  __device__ __forceinline__ void compute(const elements<N> &, T (&out)[N]) const {
     for (int i = 0; i < N; ++i) out[i] = value;
   }
-
-  __device__ __forceinline__ tp_flat_constant from(long long) const { return *this; }
 };
 
 #define TP_DTYPE(name, suffix, code, ctype, itemsize, category)                    \

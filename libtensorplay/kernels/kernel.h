@@ -18,7 +18,8 @@
  *
  * It must be right for any number of threads and blocks, one of each included, and must not assume
  * which thread TP_FOR gives an element to. What needs barriers is a TP_KERNEL_COOPERATIVE and uses
- * block.h. */
+ * block.h. TP_KERNEL_RESIDENT is such a one whose registers are kept so few that a multiprocessor holds that
+ * many blocks. */
 #ifndef TP_KERNEL_H
 #define TP_KERNEL_H
 
@@ -32,6 +33,8 @@
 #define TP_KERNEL(name, args_t) \
   extern "C" __global__ void __launch_bounds__(TP_BLOCK_THREADS) name(const __grid_constant__ args_t p)
 #define TP_KERNEL_COOPERATIVE(name, args_t) TP_KERNEL(name, args_t)
+#define TP_KERNEL_RESIDENT(name, args_t, blocks) \
+  extern "C" __global__ void __launch_bounds__(TP_BLOCK_THREADS, blocks) name(const __grid_constant__ args_t p)
 
 #else
 
@@ -39,6 +42,7 @@
 
 #define TP_KERNEL(name, args_t) TP_HOST_KERNEL(name, args_t, 0)
 #define TP_KERNEL_COOPERATIVE(name, args_t) TP_HOST_KERNEL(name, args_t, 1)
+#define TP_KERNEL_RESIDENT(name, args_t, blocks) TP_KERNEL_COOPERATIVE(name, args_t)
 
 #define TP_HOST_KERNEL(name, args_t, cooperative)                                            \
   static void name(const args_t &p);                                                         \

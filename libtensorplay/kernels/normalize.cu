@@ -1,9 +1,9 @@
 /* Softmax and layer normalisation (docs/design/reductions.md). Everything is computed in float32, sums
- * go through float64 totals. Rows: a block treats one row at a time. Columns: a thread treats one column
- * of a softmax over a dimension that is not the last. */
+ * go through float64 totals. Rows: a group of threads treats one row at a time. Columns: a thread treats one
+ * column of a softmax over a dimension that is not the last. */
 #define TP_FAMILY "normalize"
 #include "block.h"
-#include "element.h"
+#include "flat.h"
 #include "args_normalize.h"
 
 namespace tp_normalize {
@@ -20,74 +20,201 @@ enum { COLUMNS = 1 };
 enum { COLUMNS = 64 };
 #endif
 
-/* A row's elements as float32: from shared memory when the row fits, else from the input each time. */
+/* Elements of a row that one thread holds, and as what: on the GPU in registers, which takes loops of constant
+ * length, and halves as they are; on the host as float32, since conversions cost more there. */
+#ifdef __CUDACC__
 template <typename T>
-struct row {
-  const T *input;
-  float *kept; /* NULL when the row is too long */
-  long long size;
-
-  __device__ __forceinline__ float at(long long i) const { return kept ? kept[i] : tp_wide(input[i]); }
-};
-
-/* The threads of the block share 0 .. size-1: TP_FOR for sizes of any number. */
-#define TP_FOR_ROW(i, size)                                                         \
-  for (long long i##_first = 0; i##_first < (size); i##_first += TP_NORMALIZE_KEPT) \
-    TP_FOR(i##_in, tp_tile_count(i##_first, size, TP_NORMALIZE_KEPT))              \
-      if (long long i = i##_first + i##_in; true)
-
+constexpr int held_by_thread = TP_NORMALIZE_VECTORS * TP_VECTOR(T);
 template <typename T>
-TP_DEVICE row<T> load_row(const void *input, long long index, long long size, float *shared) {
-  row<T> x = {tp_at<T>(input) + index * size, size <= TP_NORMALIZE_KEPT ? shared : nullptr, size};
-  if (x.kept) {
-    /* In the former row's last pass a thread read what it now writes: equal loops are shared equally. */
-    TP_FOR(i, static_cast<int>(size)) x.kept[i] = tp_wide(x.input[i]);
-    tp_block_sync();
-  }
-  return x;
-}
+using held = T;
+#define TP_FEW_COPIES _Pragma("unroll 4")
+#define TP_FOR_UNITS(u, mine) _Pragma("unroll") for (int u = 0; u < UNITS; ++u) if (u < (mine))
+#else
+template <typename T>
+constexpr int held_by_thread = 4096;
+template <typename T>
+using held = float;
+#define TP_FEW_COPIES
+#define TP_FOR_UNITS(u, mine) for (int u = 0; u < (mine); ++u)
+#endif
 
 /* A NaN wins against every number. */
 TP_DEVICE float larger(float a, float b) { return b > a || b != b ? b : a; }
 
-/* Sum of f(element) over the row, for all threads. */
-template <typename T, typename F>
-TP_DEVICE double sum_row(const row<T> &x, F f, double *scratch) {
-  double total = 0;
-  int tile = RUN * LANES * tp_threads();
-  for (long long first = 0; first < x.size; first += tile) {
-    int count = tp_tile_count(first, x.size, tile), packs = count / LANES;
-    float lanes[LANES] = {};
-    TP_FOR(i, packs) {
-      for (int j = 0; j < LANES; ++j) lanes[j] += f(x.at(first + LANES * i + j));
+/* A row in units of N elements, which the threads of a group hold between them. */
+template <typename T, int N>
+struct held_row {
+  static constexpr int UNITS = held_by_thread<T> / N, WIDTH = N;
+  held<T> at[UNITS][N];
+  int group, lane, mine; /* mine: units of this thread */
+
+  __device__ __forceinline__ int place(int u) const { return (u * group + lane) * N; }
+
+  __device__ __forceinline__ held_row(const T *input, long long size, int group_, int lane_)
+      : group(group_), lane(lane_) {
+    int units = static_cast<int>(size) / N;
+    mine = (units - lane + group - 1) / group; /* lane < group: 0 or more */
+    TP_FOR_UNITS(u, mine) {
+      T elements[N];
+      tp_read(input + place(u), elements);
+      for (int j = 0; j < N; ++j) at[u][j] = tp_cast<held<T>>(elements[j]);
     }
-    for (int j = 0; j < LANES; ++j) total += lanes[j];
-    TP_FOR(i, count - packs * LANES) total += f(x.at(first + packs * LANES + i));
   }
-  return tp_block_reduce(total, [](double a, double b) { return a + b; }, scratch);
+
+  /* Of the thread's elements. */
+  __device__ __forceinline__ float highest() const {
+    float result = -1.0f / 0.0f;
+    TP_FOR_UNITS(u, mine)
+    for (int j = 0; j < N; ++j) result = larger(result, tp_wide(at[u][j]));
+    return result;
+  }
+
+  /* Sum of f(element) over the thread's elements. */
+  template <typename F>
+  __device__ __forceinline__ double sum(F f) const {
+#ifdef __CUDACC__
+    static_assert(UNITS * N <= RUN, "one lane adds them all up");
+    float result = 0;
+    TP_FOR_UNITS(u, mine)
+    for (int j = 0; j < N; ++j) result += f(tp_wide(at[u][j]));
+    return result;
+#else
+    double result = 0;
+    for (int first = 0; first < mine; first += RUN * LANES) {
+      int count = tp_tile_count(first, mine, RUN * LANES), packs = count / LANES;
+      float lanes[LANES] = {};
+      for (int i = 0; i < packs; ++i)
+        for (int j = 0; j < LANES; ++j) lanes[j] += f(at[first + i * LANES + j][0]);
+      for (int j = 0; j < LANES; ++j) result += lanes[j];
+      for (int i = packs * LANES; i < count; ++i) result += f(at[first + i][0]);
+    }
+    return result;
+#endif
+  }
+
+  /* out := f(element, place) */
+  template <typename F>
+  __device__ __forceinline__ void store(T *out, F f) const {
+    TP_FOR_UNITS(u, mine) {
+      float x[N];
+      for (int j = 0; j < N; ++j) x[j] = tp_wide(at[u][j]);
+      f(out, place(u), x);
+    }
+  }
+};
+
+/* A row that is too long for that, or not aligned: read again each time. */
+template <typename T>
+struct long_row {
+  static constexpr int WIDTH = 1;
+  const T *input;
+  long long size;
+  int group, lane;
+
+  __device__ __forceinline__ long_row(const T *input_, long long size_, int group_, int lane_)
+      : input(input_), size(size_), group(group_), lane(lane_) {}
+
+  __device__ __forceinline__ float highest() const {
+    float result = -1.0f / 0.0f;
+    for (long long i = lane; i < size; i += group) result = larger(result, tp_wide(input[i]));
+    return result;
+  }
+
+  template <typename F>
+  __device__ __forceinline__ double sum(F f) const {
+    double result = 0;
+    for (long long first = lane; first < size; first += static_cast<long long>(RUN) * group) {
+      float run = 0;
+      TP_FEW_COPIES
+      for (int i = 0; i < RUN && first + i * group < size; ++i) run += f(tp_wide(input[first + i * group]));
+      result += run;
+    }
+    return result;
+  }
+
+  template <typename F>
+  __device__ __forceinline__ void store(T *out, F f) const {
+    for (long long i = lane; i < size; i += group) {
+      const float x[1] = {tp_wide(input[i])};
+      f(out, i, x);
+    }
+  }
+};
+
+/* Op::treat(p, row, out, sum of all, largest of all) for every row; both folds are of a group. A group beyond the last
+ * row has one without elements: all threads meet the barriers. */
+template <typename Op, typename Row, typename T, typename Args>
+TP_DEVICE void treat_rows_as(const Args &p, float *floats, double *doubles) {
+  int group = tp_group_size(p.rows.group), groups = tp_threads() / group, lane = tp_thread() % group;
+  auto sum = [&](double x) {
+    return tp_group_reduce(x, group, [](double a, double b) { return a + b; }, doubles);
+  };
+  auto largest = [&](float x) { return tp_group_reduce(x, group, larger, floats); };
+  TP_FOR_TILES(first, p.rows.count, groups) {
+    long long index = first + tp_thread() / group;
+    bool inside = tp_thread() / group < groups && index < p.rows.count;
+    long long start = inside ? index * p.size : 0;
+    Row row(tp_at<T>(p.input) + start, inside ? p.size : 0, group, lane);
+    Op::treat(p, row, tp_at<T>(p.out) + start, sum, largest);
+  }
 }
 
-template <typename T>
-TP_DEVICE void softmax_rows(const tp_softmax_args_t &p) {
-  TP_SHARED(float, shared, TP_NORMALIZE_KEPT);
-  TP_SHARED(float, scratch, TP_SCRATCH);
-  TP_SHARED(double, totals, TP_SCRATCH);
-  TP_FOR_TILES(index, p.outer, 1) {
-    row<T> x = load_row<T>(p.input, index, p.size, shared);
-    T *out = tp_at<T>(p.out) + index * p.size;
-    float highest = x.at(0);
-    TP_FOR_ROW(i, p.size) highest = larger(highest, x.at(i));
-    highest = tp_block_reduce(highest, larger, scratch);
-    float sum = static_cast<float>(sum_row(x, [=](float v) { return expf(v - highest); }, totals));
-    if (p.log) {
-      float shift = logf(sum);
-      TP_FOR_ROW(i, p.size) out[i] = tp_cast<T>(x.at(i) - highest - shift);
-    } else {
-      float scale = 1.0f / sum;
-      TP_FOR_ROW(i, p.size) out[i] = tp_cast<T>(expf(x.at(i) - highest) * scale);
-    }
-  }
+/* Kept apart from the other kind of row, so that its registers are not needed there. */
+template <typename Op, typename T, typename Args>
+TP_DEVICE_COLD void treat_long_rows(const Args &p, float *floats, double *doubles) {
+  treat_rows_as<Op, long_row<T>, T>(p, floats, doubles);
 }
+
+template <typename Op, typename T, typename Args>
+TP_DEVICE void treat_rows(const Args &p) {
+  TP_SHARED(float, floats, TP_SCRATCH);
+  TP_SHARED(double, doubles, TP_SCRATCH);
+  bool fits = p.size <= static_cast<long long>(tp_group_size(p.rows.group)) * held_by_thread<T>;
+  if (fits && (p.rows.aligned || TP_VECTOR(T) == 1))
+    treat_rows_as<Op, held_row<T, TP_VECTOR(T)>, T>(p, floats, doubles);
+  else
+    treat_long_rows<Op, T>(p, floats, doubles);
+}
+
+struct softmax {
+  template <typename Row, typename T, typename Sum, typename Largest>
+  static __device__ __forceinline__ void treat(const tp_softmax_args_t &p, const Row &row, T *out, Sum sum,
+                                               Largest largest) {
+    float highest = largest(row.highest());
+    float total = static_cast<float>(sum(row.sum([=](float x) { return expf(x - highest); })));
+    float shift = p.log ? logf(total) : 0, scale = 1.0f / total;
+    row.store(out, [=](T *to, long long place, const float(&x)[Row::WIDTH]) {
+      T y[Row::WIDTH];
+      for (int j = 0; j < Row::WIDTH; ++j)
+        y[j] = tp_cast<T>(p.log ? x[j] - highest - shift : expf(x[j] - highest) * scale);
+      tp_write(to + place, y);
+    });
+  }
+};
+
+struct layer_norm {
+  template <typename Row, typename T, typename Sum, typename Largest>
+  static __device__ __forceinline__ void treat(const tp_layer_norm_args_t &p, const Row &row, T *out, Sum sum,
+                                               Largest) {
+    const T *weight = tp_at<T>(p.weight), *bias = tp_at<T>(p.bias);
+    double numel = static_cast<double>(p.size);
+    float mean = static_cast<float>(sum(row.sum([](float x) { return x; })) / numel);
+    double variance = sum(row.sum([=](float x) { return (x - mean) * (x - mean); })) / numel;
+    float scale = 1.0f / sqrtf(static_cast<float>(variance) + p.eps);
+    row.store(out, [=](T *to, long long place, const float(&x)[Row::WIDTH]) {
+      T w[Row::WIDTH], b[Row::WIDTH], y[Row::WIDTH];
+      if (p.weight) tp_read(weight + place, w);
+      if (p.bias) tp_read(bias + place, b);
+      for (int j = 0; j < Row::WIDTH; ++j) {
+        float value = (x[j] - mean) * scale;
+        if (p.weight) value *= tp_wide(w[j]);
+        if (p.bias) value += tp_wide(b[j]);
+        y[j] = tp_cast<T>(value);
+      }
+      tp_write(to + place, y);
+    });
+  }
+};
 
 /* `width` neighbouring results of a softmax over the middle of (outer, size, inner), from the c-th on. */
 template <typename T>
@@ -137,38 +264,21 @@ TP_DEVICE void softmax_columns(const tp_softmax_args_t &p) {
   }
 }
 
-template <typename T>
-TP_DEVICE void layer_norm(const tp_layer_norm_args_t &p) {
-  TP_SHARED(float, shared, TP_NORMALIZE_KEPT);
-  TP_SHARED(double, totals, TP_SCRATCH);
-  const T *weight = p.weight ? tp_at<T>(p.weight) : nullptr;
-  const T *bias = p.bias ? tp_at<T>(p.bias) : nullptr;
-  TP_FOR_TILES(index, p.rows, 1) {
-    row<T> x = load_row<T>(p.input, index, p.size, shared);
-    T *out = tp_at<T>(p.out) + index * p.size;
-    double numel = static_cast<double>(p.size);
-    float mean = static_cast<float>(sum_row(x, [](float v) { return v; }, totals) / numel);
-    double variance = sum_row(x, [=](float v) { return (v - mean) * (v - mean); }, totals) / numel;
-    float scale = 1.0f / sqrtf(static_cast<float>(variance) + p.eps);
-    TP_FOR_ROW(i, p.size) {
-      float y = (x.at(i) - mean) * scale;
-      if (weight) y *= tp_wide(weight[i]);
-      if (bias) y += tp_wide(bias[i]);
-      out[i] = tp_cast<T>(y);
-    }
-  }
-}
-
 }  // namespace tp_normalize
 
-#define TP_NORMALIZE_KERNELS(suffix, T)                                                                      \
-  TP_KERNEL_COOPERATIVE(tp_k_softmax_rows_##suffix, tp_softmax_args_t) { tp_normalize::softmax_rows<T>(p); } \
-  TP_KERNEL(tp_k_softmax_columns_##suffix, tp_softmax_args_t) { tp_normalize::softmax_columns<T>(p); }       \
-  TP_KERNEL_COOPERATIVE(tp_k_layer_norm_##suffix, tp_layer_norm_args_t) { tp_normalize::layer_norm<T>(p); }
-TP_NORMALIZE_KERNELS(f16, __half)
-TP_NORMALIZE_KERNELS(bf16, __nv_bfloat16)
-TP_NORMALIZE_KERNELS(f32, float)
+#define TP_NORMALIZE_KERNELS(suffix, T, blocks)                                                         \
+  TP_KERNEL_RESIDENT(tp_k_softmax_rows_##suffix, tp_softmax_args_t, blocks) {                           \
+    tp_normalize::treat_rows<tp_normalize::softmax, T>(p);                                              \
+  }                                                                                                     \
+  TP_KERNEL(tp_k_softmax_columns_##suffix, tp_softmax_args_t) { tp_normalize::softmax_columns<T>(p); }  \
+  TP_KERNEL_RESIDENT(tp_k_layer_norm_##suffix, tp_layer_norm_args_t, blocks) {                          \
+    tp_normalize::treat_rows<tp_normalize::layer_norm, T>(p);                                           \
+  }
+TP_NORMALIZE_KERNELS(f16, __half, 4)
+TP_NORMALIZE_KERNELS(bf16, __nv_bfloat16, 4)
+TP_NORMALIZE_KERNELS(f32, float, 4)
 #undef TP_NORMALIZE_KERNELS
-#undef TP_FOR_ROW
+#undef TP_FEW_COPIES
+#undef TP_FOR_UNITS
 
 #undef TP_FAMILY

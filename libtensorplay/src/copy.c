@@ -1,5 +1,6 @@
 /* Copies: between strides, dtypes, devices and the host (docs/design/kernels.md, "Copies"). */
 #include "../kernels/args_copy.h"
+#include "../kernels/args_elementwise.h"
 #include "internal.h"
 
 static const char copy_operation[] = "copy_";
@@ -10,14 +11,22 @@ static tp__kernel_t cast_run[TP_DTYPE_COUNT] = {
 #include "../kernels/dtypes.def"
 #undef TP_DTYPE
 };
-static tp__kernel_t move_strided[] = {
-    [1] = TP_KERNEL_INIT("copy", "tp_k_move_1"),
-    [2] = TP_KERNEL_INIT("copy", "tp_k_move_2"),
-    [4] = TP_KERNEL_INIT("copy", "tp_k_move_4"),
-    [8] = TP_KERNEL_INIT("copy", "tp_k_move_8"),
-};
+/* By the bytes of an element. */
+#define MOVE_KERNELS(name)                                                                      \
+  {                                                                                             \
+    [1] = TP_KERNEL_INIT("copy", "tp_k_" name "_1"), [2] = TP_KERNEL_INIT("copy", "tp_k_" name "_2"), \
+    [4] = TP_KERNEL_INIT("copy", "tp_k_" name "_4"), [8] = TP_KERNEL_INIT("copy", "tp_k_" name "_8"), \
+  }
+static tp__kernel_t move_places[] = MOVE_KERNELS("move_places");
+static tp__kernel_t move_strided[] = MOVE_KERNELS("move");
+static tp__kernel_t turn[] = MOVE_KERNELS("turn");
 static tp__kernel_t cast_strided_float = TP_KERNEL_INIT("copy", "tp_k_cast_strided_float");
 static tp__kernel_t cast_strided_int = TP_KERNEL_INIT("copy", "tp_k_cast_strided_int");
+
+/* Elements of a dimension that is worth tiles. */
+#define TURN_LEAST 16
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static bool same_shape(const tp_tensor_t *a, const tp_tensor_t *b) {
   if (a->ndim != b->ndim) return false;
@@ -46,6 +55,76 @@ static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, cons
                           operation);
 }
 
+/* Takes dimension 0 of both operands in larger elements, where they are adjacent: the most bytes, up to 8, that
+ * all their places are multiples of. */
+static size_t widen(tp_layout_t *layout, uintptr_t addresses, size_t size) {
+  if (layout->strides[0][0] != 1 || layout->strides[1][0] != 1) return size;
+  uintptr_t all = addresses | (uintptr_t)layout->sizes[0] * size;
+  for (int32_t d = 1; d < layout->ndim; ++d)
+    all |= ((uintptr_t)layout->strides[0][d] | (uintptr_t)layout->strides[1][d]) * size;
+  while (size < 8 && all % (2 * size) == 0) {
+    size *= 2;
+    layout->sizes[0] /= 2;
+    layout->numel /= 2;
+    for (int32_t d = 1; d < layout->ndim; ++d) {
+      layout->strides[0][d] /= 2;
+      layout->strides[1][d] /= 2;
+    }
+  }
+  return size;
+}
+
+/* The dimension along which the source is adjacent while target is along dimension 0; 0 when there is none, or
+ * when it is too short for tiles to pay. */
+static int32_t turned_dim(const tp_layout_t *layout) {
+  if (layout->strides[0][0] != 1 || layout->strides[1][0] <= 1 || layout->sizes[0] < TURN_LEAST) return 0;
+  for (int32_t d = 1; d < layout->ndim; ++d) {
+    if (layout->strides[1][d] == 1 && layout->sizes[d] >= TURN_LEAST) return d;
+  }
+  return 0;
+}
+
+static tp_status_t launch_turn(const tp_copy_args_t *args, int32_t dim, int32_t device, size_t size,
+                               const char *operation) {
+  const tp_layout_t *layout = &args->layout;
+  tp_turn_args_t turned = {.out = args->out,
+                           .source = args->source,
+                           .width = layout->sizes[0],
+                           .height = layout->sizes[dim],
+                           .outer = layout->numel / (layout->sizes[0] * layout->sizes[dim]),
+                           .out_stride = (int)layout->strides[0][dim],
+                           .source_stride = (int)layout->strides[1][0]};
+  tp_layout_t outer = {.narrow = layout->narrow};
+  for (int32_t d = 1; d < layout->ndim; ++d) {
+    if (d == dim) continue;
+    for (int32_t i = 0; i < 2; ++i) outer.strides[i][outer.ndim] = layout->strides[i][d];
+    outer.sizes[outer.ndim++] = layout->sizes[d];
+  }
+  (void)tp__layout_places(&outer, 2, &turned.places); /* fewer dimensions than the limit */
+  int64_t tiles = divide_up(turned.width, TP_TURN_TILE) * divide_up(turned.height, TP_TURN_TILE) * turned.outer;
+  return tp__launch_tiles(&turn[size], device, tiles, 1, &turned, operation);
+}
+
+/* Elements as they are. */
+static tp_status_t move(tp_copy_args_t *args, int32_t device, size_t size, const char *operation) {
+  tp_layout_t *layout = &args->layout;
+  if (!layout->narrow || layout->ndim > TP_PLACES_NDIM)
+    return tp__launch_tiles(&move_strided[size], device, layout->numel, TP_STRIDED_TILE, args, operation);
+  int32_t dim = turned_dim(layout);
+  if (dim) return launch_turn(args, dim, device, size, operation);
+  uintptr_t addresses = (uintptr_t)args->out | (uintptr_t)args->source;
+  size = widen(layout, addresses, size);
+  tp_flat_args_t flat = {.out = args->out,
+                         .operands = {args->source},
+                         .steps = {(int)layout->strides[1][0]},
+                         .tile = tp__layout_tile(layout->numel, size),
+                         .numel = layout->numel};
+  (void)tp__layout_places(layout, 2, &flat.places); /* as checked above */
+  flat.aligned = (flat.steps[0] ? addresses : (uintptr_t)args->out) % 16 == 0 &&
+                 tp__layout_has_vectors(layout, 2, 16 / (int64_t)size);
+  return tp__launch_tiles(&move_places[size], device, flat.numel, flat.tile, &flat, operation);
+}
+
 tp_status_t tp__copy_same_device(tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
   if (target->numel == 0) return TP_OK;
   if (target->contiguous && source->contiguous && target->numel == source->numel)
@@ -58,8 +137,9 @@ tp_status_t tp__copy_same_device(tp_tensor_t *target, const tp_tensor_t *source,
   tp__layout_make(&args.layout, target->ndim, target->shape, 2, tensors);
   if (tp__layout_step(&args.layout, 0) == 1 && tp__layout_step(&args.layout, 1) == 1)
     return copy_run(target, source, operation);
+  if (target->dtype == source->dtype)
+    return move(&args, target->device, tp__dtype_size(target->dtype), operation);
   tp__kernel_t *kernel = tp__dtype_is_floating(source->dtype) ? &cast_strided_float : &cast_strided_int;
-  if (target->dtype == source->dtype) kernel = &move_strided[tp__dtype_size(target->dtype)];
   return tp__launch_tiles(kernel, target->device, target->numel, TP_STRIDED_TILE, &args, operation);
 }
 

@@ -40,10 +40,10 @@ static tp_status_t fill_run(tp_tensor_t *target, tp_scalar_t value) {
   }
   tp_flat_args_t args = {.out = target->data,
                          .aligned = (uintptr_t)target->data % 16 == 0,
+                         .tile = tp__layout_tile(target->numel, size),
                          .numel = target->numel,
                          .scalar = value};
-  int64_t tile = (int64_t)(TP_FLAT_TILE_NBYTES / size);
-  return tp__launch_tiles(&fill_kernels[target->dtype], target->device, target->numel, tile, &args,
+  return tp__launch_tiles(&fill_kernels[target->dtype], target->device, target->numel, args.tile, &args,
                           operation);
 }
 

@@ -118,8 +118,8 @@ typedef struct tp__kernel {
 tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream, uint32_t grid_x,
                        uint32_t grid_y, uint32_t grid_z, uint32_t block, const void *arguments,
                        const char *operation);
-/* Blocks for numel elements with `per_block` elements each: enough to fill the device, no more. */
-uint32_t tp__launch_grid(int32_t device, int64_t numel, int64_t per_block);
+/* Blocks for numel elements with `per_block` elements each. */
+uint32_t tp__launch_grid(int64_t numel, int64_t per_block);
 /* A kernel whose blocks share tiles of `tile` elements, on the device's current stream; numel > 0. */
 tp_status_t tp__launch_tiles(tp__kernel_t *kernel, int32_t device, int64_t numel, int64_t tile,
                              const void *arguments, const char *operation);
@@ -178,6 +178,13 @@ void tp__layout_make(tp_layout_t *layout, int32_t ndim, const int64_t *shape, in
                      const tp_tensor_t *const *tensors);
 /* 1 when the operand is one run of elements, 0 when it is the same element everywhere, else -1. */
 int32_t tp__layout_step(const tp_layout_t *layout, int32_t operand);
+/* The same in the form that most kernels get; false when it has too many dimensions or reaches too far. */
+bool tp__layout_places(const tp_layout_t *layout, int32_t n, tp_places_t *places);
+/* Whether vectors of so many elements, one behind the other in dimension 0, are adjacent in the first operand, and
+ * in every other adjacent or one element; each starts at a multiple of its size from the operand's start. */
+bool tp__layout_has_vectors(const tp_layout_t *layout, int32_t n, int64_t vector);
+/* Elements of a tile of the kernels of flat.h. */
+int32_t tp__layout_tile(int64_t numel, size_t itemsize);
 
 /* ---- copy.c ---- */
 /* dst := cast(src), same device, src broadcast; no overlap check. */

@@ -4,8 +4,8 @@
 
 #include "internal.h"
 
-/* Blocks per multiprocessor in a grid-stride launch: what one holds of 256 threads, on every target. */
-#define BLOCKS_PER_MULTIPROCESSOR 8
+/* What CUDA takes in a grid's first dimension. */
+#define MOST_BLOCKS INT32_MAX
 
 /* One per image: devices of one architecture share it. */
 typedef struct library {
@@ -69,15 +69,13 @@ tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream
   return error ? tp__error_set_cuda(error, operation, kernel->name) : TP_OK;
 }
 
-uint32_t tp__launch_grid(int32_t device, int64_t numel, int64_t per_block) {
+uint32_t tp__launch_grid(int64_t numel, int64_t per_block) {
   int64_t blocks = (numel + per_block - 1) / per_block;
-  int64_t most = (int64_t)tp__device_properties(device)->multi_processor_count * BLOCKS_PER_MULTIPROCESSOR;
-  return (uint32_t)(blocks < most ? blocks : most);
+  return (uint32_t)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
 }
 
 tp_status_t tp__launch_tiles(tp__kernel_t *kernel, int32_t device, int64_t numel, int64_t tile,
                              const void *arguments, const char *operation) {
-  TP_TRY(tp__device_enter(device, operation)); /* the grid depends on a started device's properties */
-  return tp__launch(kernel, device, tp__stream_current(device), tp__launch_grid(device, numel, tile), 1, 1,
+  return tp__launch(kernel, device, tp__stream_current(device), tp__launch_grid(numel, tile), 1, 1,
                     TP_BLOCK_THREADS, arguments, operation);
 }

@@ -1,4 +1,5 @@
 /* Layouts: the fewest dimensions that describe an elementwise operation (docs/design/kernels.md). */
+#include "../kernels/args_elementwise.h"
 #include "internal.h"
 
 _Static_assert(TP_ARGS_NDIM == TP_MAX_NDIM, "kernels take every number of dimensions that tensors have");
@@ -80,4 +81,31 @@ int32_t tp__layout_step(const tp_layout_t *layout, int32_t operand) {
   if (layout->ndim == 0) return 1;
   int64_t stride = layout->strides[operand][0];
   return layout->ndim == 1 && (stride == 0 || stride == 1) ? (int32_t)stride : -1;
+}
+
+int32_t tp__layout_tile(int64_t numel, size_t itemsize) {
+  int32_t tile = (int32_t)(TP_FLAT_TILE_NBYTES / itemsize);
+  return numel / tile > TP_FLAT_TILES_MANY ? tile * TP_FLAT_TILE_FACTOR : tile;
+}
+
+bool tp__layout_has_vectors(const tp_layout_t *layout, int32_t n, int64_t vector) {
+  if (layout->sizes[0] % vector || layout->strides[0][0] != 1) return false;
+  for (int32_t i = 0; i < n; ++i) {
+    if (layout->strides[i][0] == 0) continue;
+    if (layout->strides[i][0] != 1) return false;
+    for (int32_t d = 1; d < layout->ndim; ++d) {
+      if (layout->strides[i][d] % vector) return false;
+    }
+  }
+  return true;
+}
+
+bool tp__layout_places(const tp_layout_t *layout, int32_t n, tp_places_t *places) {
+  if (!layout->narrow || layout->ndim > TP_PLACES_NDIM || n > TP_PLACES_OPERANDS) return false;
+  *places = (tp_places_t){.ndim = layout->ndim};
+  for (int32_t d = 0; d < layout->ndim; ++d) {
+    places->divisors[d] = divisor_of((uint32_t)layout->sizes[d]);
+    for (int32_t i = 0; i < n; ++i) places->strides[i][d] = (int32_t)layout->strides[i][d];
+  }
+  return true;
 }

@@ -132,7 +132,7 @@ static tp_status_t fill(tp__kernel_t *kernels, tp_tensor_t *tensor, tp_random_ar
   }
   draw(tensor->device, tensor->numel, args);
   return tp__launch(&kernels[tensor->dtype], tensor->device, tp__stream_current(tensor->device),
-                    tp__launch_grid(tensor->device, (tensor->numel + 3) / 4, TP_RANDOM_TILE), 1, 1,
+                    tp__launch_grid((tensor->numel + 3) / 4, TP_RANDOM_TILE), 1, 1,
                     TP_BLOCK_THREADS, args, operation);
 }
 

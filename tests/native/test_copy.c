@@ -77,6 +77,45 @@ static void test_many_dimensions(void) {
   free(x);
 }
 
+/* Contiguous copies of a part of a tensor in every order of its dimensions: in tiles, in wider elements, in vectors. */
+static void check_orders(int32_t dtype, const int64_t *shape, int64_t start) {
+  double *x;
+  const int64_t numel = shape[0] * shape[1] * shape[2] * shape[3];
+  const int64_t whole[] = {shape[0], shape[1], shape[2], shape[3] + start};
+  tp_tensor_t *source = values_random(dtype, 4, whole, &x);
+  tp_tensor_t *part = tp_tensor_slice(source, 3, start, whole[3], 1);
+  for (int64_t order = 0; order < 256; ++order) {
+    const int64_t dims[] = {order & 3, order >> 2 & 3, order >> 4 & 3, order >> 6};
+    if ((1 << dims[0] | 1 << dims[1] | 1 << dims[2] | 1 << dims[3]) != 15) continue;
+    tp_tensor_t *turned = tp_tensor_permute(part, 4, dims), *copy = tp_tensor_to(turned, dtype, 0);
+    double *got = values_download(copy);
+    for (int64_t i = 0; i < numel; ++i) {
+      int64_t rest = i, place = start;
+      for (int d = 3; d >= 0; --d) {
+        place += rest % shape[dims[d]] * tp_tensor_strides(source)[dims[d]];
+        rest /= shape[dims[d]];
+      }
+      CHECK_CLOSE(got[i], x[place], 0, i);
+    }
+    free(got);
+    release_all((tp_tensor_t *[]){turned, copy}, 2);
+  }
+  release_all((tp_tensor_t *[]){source, part}, 2);
+  free(x);
+}
+
+static void test_orders(void) {
+  static const int32_t dtypes[] = {TP_DTYPE_bool, TP_DTYPE_bfloat16, TP_DTYPE_float32, TP_DTYPE_int64};
+  static const int64_t shapes[][4] = {{2, 3, 70, 67}, {1, 1, 64, 128}, {2, 9, 4, 32}, {3, 17, 2, 20}};
+  for (int32_t fibres = 0; fibres < 2; ++fibres) {
+    tp_emulated_set_fibres(fibres);
+    for (size_t t = 0; t < 4; ++t)
+      for (size_t s = 0; s < 4; ++s)
+        for (int64_t start = 0; start < 2; ++start) check_orders(dtypes[t], shapes[s], start);
+  }
+  tp_emulated_set_fibres(0);
+}
+
 static void test_overlap(void) {
   tp_tensor_t *a = tp_tensor_arange_int(0, 1, 8, TP_DTYPE_int32, 0);
   tp_tensor_t *head = tp_tensor_slice(a, 0, 0, 7, 1), *tail = tp_tensor_slice(a, 0, 1, 8, 1);
@@ -223,6 +262,7 @@ int main(void) {
   test_casts();
   test_casts_out_of_range();
   test_many_dimensions();
+  test_orders();
   test_overlap();
   test_between_devices();
   test_from_host();

@@ -1,4 +1,5 @@
 /* Elementwise operations against float64: every op and dtype, in every form that chooses another kernel. */
+#include "tp_emulated.h"
 #include "values.h"
 
 enum {
@@ -246,11 +247,69 @@ static void test_sizes(void) {
   }
 }
 
+/* A broadcast sum into a part of a tensor: each operand has the shape's dimensions whose bit is set, and begins `start`
+ * elements into its last dimension, of which every step-th element counts. */
+static void check_places(int32_t dtype, int32_t ndim, const int64_t *shape, uint32_t a_dims, uint32_t b_dims,
+                         int64_t start, int64_t step) {
+  const uint32_t dims[] = {a_dims, b_dims, (1u << ndim) - 1};
+  tp_tensor_t *wholes[3], *parts[3];
+  double *values[3];
+  int64_t numel = 1;
+  for (int32_t d = 0; d < ndim; ++d) numel *= shape[d];
+  for (int i = 0; i < 3; ++i) {
+    int64_t sizes[TP_MAX_NDIM];
+    for (int32_t d = 0; d < ndim; ++d) sizes[d] = dims[i] >> d & 1 ? shape[d] : 1;
+    bool full = sizes[ndim - 1] > 1;
+    if (full) sizes[ndim - 1] = start + sizes[ndim - 1] * step;
+    wholes[i] = values_random(dtype, ndim, sizes, &values[i]);
+    parts[i] = full ? tp_tensor_slice(wholes[i], ndim - 1, start, sizes[ndim - 1], step)
+                    : tp_tensor_slice(wholes[i], ndim - 1, 0, 1, 1);
+  }
+  CHECK(tp_binary(BINARY_add, parts[0], parts[1], parts[2]) == parts[2]);
+  double *got = values_download(parts[2]);
+  for (int64_t i = 0; i < numel; ++i) {
+    double terms[2];
+    for (int k = 0; k < 2; ++k) {
+      int64_t rest = i, place = parts[k]->offset;
+      for (int32_t d = ndim - 1; d >= 0; --d) {
+        if (dims[k] >> d & 1) place += rest % shape[d] * tp_tensor_strides(parts[k])[d];
+        rest /= shape[d];
+      }
+      terms[k] = values[k][place];
+    }
+    double expected = values_rounded(dtype, terms[0] + terms[1]);
+    CHECK_CLOSE(got[i], expected, tolerance(dtype, expected), i);
+  }
+  free(got);
+  for (int i = 0; i < 3; ++i) {
+    free(values[i]);
+    tp_tensor_release(wholes[i]);
+    tp_tensor_release(parts[i]);
+  }
+  tp_tensor_release(parts[2]);
+}
+
+static void test_places(void) {
+  static const int64_t shapes[][5] = {{3, 5, 8, 4, 16}, {2, 3, 2, 5, 7}, {5, 40, 4, 2, 3}};
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s)
+    for (int32_t ndim = 1; ndim <= 5; ++ndim)
+      for (uint32_t mask = 0; mask < 1u << ndim; ++mask)
+        for (int64_t start = 0; start < 2; ++start)
+          for (int64_t step = 1; step < 3; ++step) {
+            check_places(TP_DTYPE_float32, ndim, shapes[s], (1u << ndim) - 1, mask, start, step);
+            check_places(TP_DTYPE_float16, ndim, shapes[s], mask, ~mask, start, step);
+          }
+}
+
 int main(void) {
   values_start();
   test_unary();
   test_binary();
   test_scalars();
   test_sizes();
+  for (int32_t fibres = 0; fibres < 2; ++fibres) {
+    tp_emulated_set_fibres(fibres);
+    test_places();
+  }
   return 0;
 }

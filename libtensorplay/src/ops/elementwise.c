@@ -73,35 +73,63 @@ static bool steps_of_contiguous(const call_t *call, const tp_tensor_t *target, i
   if (!target->contiguous) return false;
   for (int32_t i = 0; i < call->n; ++i) {
     const tp_tensor_t *operand = call->operands[i];
-    steps[i] = operand && operand->numel == target->numel;
+    steps[i] = !operand ? -1 : operand->numel == target->numel;
     if (operand && operand->numel != 1 && !(steps[i] && operand->contiguous)) return false;
   }
   return true;
 }
 
-/* Flat kernels need a run among the operands: expanded ones, without any, are the strided kernel's. */
 static bool steps_of_layout(const call_t *call, const tp_layout_t *layout, int32_t *steps) {
-  bool has_run = false;
   for (int32_t i = 0; i < call->n; ++i) {
+    if (!call->operands[i]) {
+      steps[i] = -1;
+      continue;
+    }
     steps[i] = tp__layout_step(layout, 1 + i);
     if (steps[i] < 0) return false;
-    has_run = has_run || steps[i] == 1;
   }
-  return has_run && tp__layout_step(layout, 0) == 1;
+  return tp__layout_step(layout, 0) == 1;
 }
 
-static tp_status_t launch_flat(const call_t *call, tp_tensor_t *target, const int32_t *steps) {
-  tp_flat_args_t args = {.out = target->data, .numel = target->numel, .scalar = call->scalar};
+/* Whether target and the operands that advance start where a vector may. */
+static bool is_aligned(const call_t *call, const tp_tensor_t *target, const int32_t *steps) {
   uintptr_t addresses = (uintptr_t)target->data;
+  for (int32_t i = 0; i < call->n; ++i) {
+    if (steps[i] > 0) addresses |= (uintptr_t)call->operands[i]->data;
+  }
+  return addresses % 16 == 0;
+}
+
+/* places: NULL for operands that are runs or one element. */
+static tp_status_t launch_flat(const call_t *call, tp_tensor_t *target, const int32_t *steps, bool aligned,
+                               const tp_places_t *places) {
+  tp_flat_args_t args;
+  args.out = target->data;
   for (int32_t i = 0; i < call->n; ++i) {
     args.operands[i] = call->operands[i] ? call->operands[i]->data : NULL;
     args.steps[i] = steps[i];
-    if (steps[i]) addresses |= (uintptr_t)args.operands[i];
   }
-  args.aligned = addresses % 16 == 0;
-  int64_t tile = (int64_t)(TP_FLAT_TILE_NBYTES / tp__dtype_size(call->compute));
-  return tp__launch_tiles(&call->op->flat[call->compute], target->device, target->numel, tile, &args,
+  args.aligned = aligned;
+  args.tile = tp__layout_tile(target->numel, tp__dtype_size(call->compute));
+  args.numel = target->numel;
+  args.scalar = call->scalar;
+  args.places.ndim = 0;
+  if (places) args.places = *places;
+  return tp__launch_tiles(&call->op->flat[call->compute], target->device, target->numel, args.tile, &args,
                           call->op->name);
+}
+
+/* *served is false where the layout is beyond these kernels. */
+static tp_status_t launch_places(const call_t *call, tp_tensor_t *target, const tp_layout_t *layout,
+                                 bool *served) {
+  int32_t steps[2];
+  for (int32_t i = 0; i < call->n; ++i) steps[i] = call->operands[i] ? (int32_t)layout->strides[1 + i][0] : -1;
+  tp_places_t places;
+  *served = tp__layout_places(layout, 1 + call->n, &places);
+  if (!*served) return TP_OK;
+  bool aligned = is_aligned(call, target, steps) &&
+                 tp__layout_has_vectors(layout, 1 + call->n, 16 / (int64_t)tp__dtype_size(call->compute));
+  return launch_flat(call, target, steps, aligned, &places);
 }
 
 static tp_status_t launch_strided(const call_t *call, tp_tensor_t *target, tp_strided_args_t *args) {
@@ -124,12 +152,16 @@ static tp_status_t launch_strided(const call_t *call, tp_tensor_t *target, tp_st
 static tp_status_t launch(const call_t *call, tp_tensor_t *target) {
   int32_t steps[2];
   bool may_be_flat = has_flat_kernel(call, target);
-  if (may_be_flat && steps_of_contiguous(call, target, steps)) return launch_flat(call, target, steps);
+  if (may_be_flat && steps_of_contiguous(call, target, steps))
+    return launch_flat(call, target, steps, is_aligned(call, target, steps), NULL);
   tp_strided_args_t args;
   const tp_tensor_t *tensors[] = {target, call->operands[0], call->operands[1]};
   tp__layout_make(&args.layout, target->ndim, target->shape, 1 + call->n, tensors);
-  if (may_be_flat && steps_of_layout(call, &args.layout, steps)) return launch_flat(call, target, steps);
-  return launch_strided(call, target, &args);
+  if (may_be_flat && steps_of_layout(call, &args.layout, steps))
+    return launch_flat(call, target, steps, is_aligned(call, target, steps), NULL);
+  bool served = false;
+  if (may_be_flat) TP_TRY(launch_places(call, target, &args.layout, &served));
+  return served ? TP_OK : launch_strided(call, target, &args);
 }
 
 /* ---- the operations ---- */

@@ -40,7 +40,7 @@ static tp_status_t gather(const tp_tensor_t *a, const tp_tensor_t *index, tp_ten
                            .limit = limit,
                            .index_is_int64 = index->dtype == TP_DTYPE_int64,
                            .operation = fault};
-  uint32_t grid = tp__launch_grid(a->device, outer * args.count * args.width, TP_GATHER_TILE);
+  uint32_t grid = tp__launch_grid(outer * args.count * args.width, TP_GATHER_TILE);
   return tp__launch(&gathers[i].kernel, a->device, tp__stream_current(a->device), grid, 1, 1,
                     TP_BLOCK_THREADS, &args, operation);
 }

@@ -13,11 +13,24 @@ static tp__kernel_t softmax_rows[TP_DTYPE_COUNT] = FLOAT_KERNELS("softmax_rows")
 static tp__kernel_t softmax_columns[TP_DTYPE_COUNT] = FLOAT_KERNELS("softmax_columns");
 static tp__kernel_t layer_norms[TP_DTYPE_COUNT] = FLOAT_KERNELS("layer_norm");
 
-/* Threads for a row: each should have a few elements. */
-static uint32_t threads_for(int64_t size) {
-  uint32_t threads = 32;
-  while (threads < TP_BLOCK_THREADS && 4 * threads < size) threads *= 2;
-  return threads;
+/* Blocks that keep a large GPU busy: where rows are fewer, blocks get fewer threads. */
+#define MANY_BLOCKS 1024
+
+/* Chooses rows->group and rows->aligned; addresses: of all that is read or written in vectors. */
+static void plan_rows(tp_rows_t *rows, int64_t count, int64_t size, size_t itemsize, uintptr_t addresses) {
+  int64_t vector = 16 / (int64_t)itemsize;
+  rows->count = count;
+  rows->aligned = size % vector == 0 && addresses % 16 == 0;
+  rows->group = 1;
+  while (rows->group < TP_BLOCK_THREADS && rows->group * TP_NORMALIZE_VECTORS * vector < size) rows->group *= 2;
+}
+
+static tp_status_t launch_rows(tp__kernel_t *kernel, int32_t device, const tp_rows_t *rows, const void *args,
+                               const char *operation) {
+  uint32_t threads = rows->group < 32 ? 32 : (uint32_t)rows->group;
+  while (threads < TP_BLOCK_THREADS && rows->count * rows->group > (int64_t)threads * MANY_BLOCKS) threads *= 2;
+  return tp__launch(kernel, device, tp__stream_current(device),
+                    tp__launch_grid(rows->count, threads / (uint32_t)rows->group), 1, 1, threads, args, operation);
 }
 
 static tp_status_t check_floating(const tp_tensor_t *a, const char *operation) {
@@ -32,14 +45,13 @@ static tp_status_t run_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, t
       .input = a->data, .out = target->data, .outer = 1, .size = 1, .inner = 1, .log = log};
   for (int32_t d = 0; d < a->ndim; ++d)
     *(d < dim ? &args.outer : d == dim ? &args.size : &args.inner) *= a->shape[d];
-  tp_stream_t *stream = tp__stream_current(a->device);
-  if (args.inner == 1)
-    return tp__launch(&softmax_rows[a->dtype], a->device, stream, tp__launch_grid(a->device, args.outer, 1),
-                      1, 1, threads_for(args.size), &args, operation);
-  int64_t numel = args.outer * args.inner;
-  return tp__launch(&softmax_columns[a->dtype], a->device, stream,
-                    tp__launch_grid(a->device, numel, TP_SOFTMAX_TILE), 1, 1, TP_BLOCK_THREADS, &args,
-                    operation);
+  if (args.inner == 1) {
+    plan_rows(&args.rows, args.outer, args.size, tp__dtype_size(a->dtype),
+              (uintptr_t)args.input | (uintptr_t)args.out);
+    return launch_rows(&softmax_rows[a->dtype], a->device, &args.rows, &args, operation);
+  }
+  return tp__launch_tiles(&softmax_columns[a->dtype], a->device, args.outer * args.inner, TP_SOFTMAX_TILE, &args,
+                          operation);
 }
 
 tp_tensor_t *tp_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tensor_t *out) {
@@ -84,9 +96,9 @@ static tp_status_t run_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_t
                                .size = 1,
                                .eps = (float)eps};
   for (int32_t d = a->ndim - ndim; d < a->ndim; ++d) args.size *= a->shape[d];
-  args.rows = a->numel / args.size;
-  return tp__launch(&layer_norms[a->dtype], a->device, tp__stream_current(a->device),
-                    tp__launch_grid(a->device, args.rows, 1), 1, 1, threads_for(args.size), &args, operation);
+  plan_rows(&args.rows, a->numel / args.size, args.size, tp__dtype_size(a->dtype),
+            (uintptr_t)args.input | (uintptr_t)args.out | (uintptr_t)args.weight | (uintptr_t)args.bias);
+  return launch_rows(&layer_norms[a->dtype], a->device, &args.rows, &args, operation);
 }
 
 tp_tensor_t *tp_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t *weight,

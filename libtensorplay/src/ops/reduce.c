@@ -86,13 +86,13 @@ static tp_status_t launch(const tp_reduce_args_t *args, int32_t source, int32_t 
     uint32_t threads = 32;
     while (threads < TP_REDUCE_TILE && threads < args->kept.numel) threads *= 2;
     return tp__launch(&columns[source], device, stream,
-                      tp__launch_grid(device, args->kept.numel, TP_REDUCE_TILE), (uint32_t)args->splits, 1,
+                      tp__launch_grid(args->kept.numel, TP_REDUCE_TILE), (uint32_t)args->splits, 1,
                       threads, args, operation);
   }
   uint32_t threads = 32;
   while (threads < TP_BLOCK_THREADS && 8 * threads < args->split) threads *= 2;
   return tp__launch(&rows[source], device, stream,
-                    tp__launch_grid(device, args->kept.numel * args->splits, 1), 1, 1, threads, args,
+                    tp__launch_grid(args->kept.numel * args->splits, 1), 1, 1, threads, args,
                     operation);
 }
 
