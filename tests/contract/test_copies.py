@@ -188,6 +188,15 @@ def test_between_two_devices(two_devices: tuple[str, str]) -> None:
     assert y.to(second) is y
 
 
+@pytest.mark.parametrize("place", [True, 1.5, tensorplay.ones(1)], ids=repr)
+def test_what_names_no_device_is_refused_as_one(device: str, place: object) -> None:
+    x = tensorplay.ones(2, device=device)
+    with pytest.raises(DTypeError, match="device: got"):
+        x.cuda(place)  # type: ignore[arg-type]
+    with pytest.raises(DTypeError, match="device: got"):
+        x.to(device=place)
+
+
 def test_one_value_goes_into_elements_that_share_memory(device: str) -> None:
     x = tensorplay.zeros(2, 1, device=device)
     assert x.expand(2, 3).fill_(4).tolist() == [[4.0] * 3] * 2

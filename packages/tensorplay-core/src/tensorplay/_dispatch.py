@@ -158,6 +158,7 @@ def move(tensor: Tensor, backend: Backend, device: Device, dtype: DType) -> Tens
     source = tensor._backend
     if source is backend:
         return backend.to(tensor, dtype, device)
+    _operands.check_device("to", device)
     if source.type == "cpu":
         moved = backend.from_host(source.to_host(tensor), device)
         return moved if moved.dtype is dtype else backend.to(moved, dtype, device)

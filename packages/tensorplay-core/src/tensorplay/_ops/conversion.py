@@ -99,7 +99,7 @@ def cuda(self: Tensor, device: DeviceLike | None = None, non_blocking: builtins.
     """The tensor on a CUDA device, the current one by default."""
     if isinstance(device, builtins.int) and not isinstance(device, builtins.bool):
         device = Device("cuda", device)
-    return to(self, Device("cuda") if device is None else device)
+    return to(self, device=Device("cuda") if device is None else device)
 
 
 def float(self: Tensor) -> Tensor:
