@@ -5,14 +5,15 @@
 #include "args_layout.h"
 
 /* Elements of a tile in the kernels that cast or fill a run of elements. */
-#define TP_COPY_TILE 2048
+#define TP_COPY_TILE 4096
 
-/* out[i] := source[i], both runs of elements. */
+/* out[i] := source[i], both runs of elements; aligned: from addresses that are multiples of 16. */
 typedef struct tp_cast_args {
   void *out;
   const void *source;
   long long numel;
   int out_dtype;
+  int aligned;
 } tp_cast_args_t;
 
 /* As tp_cast_args_t with any strides: operand 0 is out, operand 1 the source. The dtypes are not read by

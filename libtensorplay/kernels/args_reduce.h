@@ -11,9 +11,6 @@ enum { TP_FOLD_SUM, TP_FOLD_HIGHEST, TP_FOLD_LOWEST };
 /* As out_dtype: totals as they are, double for floating input and long long for the others. */
 #define TP_REDUCE_TOTALS (-1)
 
-/* Kept elements of one tile of the columns form. */
-#define TP_REDUCE_TILE 256
-
 typedef struct tp_reduce_args {
   const void *input;
   void *out;           /* kept elements, or splits times kept totals, split by split */
@@ -21,6 +18,8 @@ typedef struct tp_reduce_args {
   tp_layout_t reduced; /* operand 0: the input, in its own best order */
   long long split;     /* reduced elements of one split */
   long long splits;
+  int group;      /* threads that share a result: a power of two */
+  int packed;     /* columns form: a thread folds the results of an aligned vector of 16 bytes */
   double divisor; /* a floating total is divided by it at the end */
   int fold;       /* TP_FOLD_* */
   int out_dtype;  /* TP_DTYPE_<name> or TP_REDUCE_TOTALS */

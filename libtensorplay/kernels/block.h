@@ -8,7 +8,7 @@
 /* Memory of the block: TP_SHARED(float, partial, TP_SCRATCH); declares an array of `count` elements. */
 #define TP_SHARED(type, name, count) alignas(16) __shared__ type name[count]
 
-/* Elements that tp_block_reduce needs: the most warps of a block on the GPU, threads on the host. */
+/* Elements that tp_group_reduce needs: the most warps of a block on the GPU, threads on the host. */
 #define TP_SCRATCH 32
 
 #ifdef __CUDACC__
@@ -26,44 +26,6 @@ TP_DEVICE void tp_block_sync() {
 #endif
 }
 
-/* Folds the values of a warp's threads; the result is in its first thread. op(a, b) gets the values of
- * lower threads first. T: any trivially copyable type of a multiple of 4 bytes. */
-template <typename T, typename Op>
-TP_DEVICE T tp_warp_reduce(T value, Op op) {
-#ifdef __CUDACC__
-  static_assert(sizeof(T) % sizeof(unsigned) == 0, "shuffles move words");
-  int lane = tp_thread() % TP_WARP;
-  int live = tp_threads() - (tp_thread() - lane);
-  if (live > TP_WARP) live = TP_WARP;
-  unsigned mask = live == TP_WARP ? ~0u : (1u << live) - 1;
-  for (int offset = TP_WARP / 2; offset > 0; offset /= 2) {
-    unsigned words[sizeof(T) / sizeof(unsigned)];
-    memcpy(words, &value, sizeof(T));
-    for (unsigned &word : words) word = __shfl_down_sync(mask, word, offset);
-    T other;
-    memcpy(&other, words, sizeof(T));
-    if (lane + offset < live) value = op(value, other);
-  }
-#else
-  (void)op;
-#endif
-  return value;
-}
-
-/* Folds one value of each thread of the block and gives the result to all. The order depends on the
- * number of threads only. scratch: TP_SCRATCH elements of shared memory, free again on return. */
-template <typename T, typename Op>
-TP_DEVICE T tp_block_reduce(T value, Op op, T *scratch) {
-  value = tp_warp_reduce(value, op);
-  if (tp_thread() % TP_WARP == 0) scratch[tp_thread() / TP_WARP] = value;
-  tp_block_sync();
-  int warps = (tp_threads() + TP_WARP - 1) / TP_WARP;
-  value = scratch[0];
-  for (int warp = 1; warp < warps; ++warp) value = op(value, scratch[warp]);
-  tp_block_sync();
-  return value;
-}
-
 /* ---- groups: a power of two of neighbouring threads ---- */
 
 /* The largest group of at most `wanted` threads, a power of two. The block has tp_threads() / size whole groups;
@@ -74,8 +36,9 @@ TP_DEVICE int tp_group_size(int wanted) {
   return size;
 }
 
-/* As tp_block_reduce for each group of `size` threads by itself. op must not mind the order of its two arguments:
- * then all threads of a group get the same bits. */
+/* Folds one value of each thread of a group and gives the result to all of them. The order depends on size only; op
+ * must not mind the order of its two arguments: then all threads get the same bits. T: any trivially copyable type
+ * of a multiple of 4 bytes. scratch: TP_SCRATCH elements of shared memory, free again on return. */
 template <typename T, typename Op>
 TP_DEVICE T tp_group_reduce(T value, int size, Op op, T *scratch) {
 #ifdef __CUDACC__

@@ -4,16 +4,46 @@
 #include "block.h"
 #include "flat.h"
 
+TP_DEVICE int tp_least(int a, int b) { return a < b ? a : b; }
+
 /* ---- runs of elements, one kernel for each source dtype ---- */
+
+/* Vectors of N elements. On the GPU a thread's loads stand before its stores, without a condition, so that they wait
+ * together: what lies outside is read from the edge. */
+template <int N, typename From, typename To>
+TP_DEVICE void tp_cast_vectors(const From *source, To *out, long long n_vectors) {
+  TP_FOR_TILES(first, n_vectors, TP_COPY_TILE / N) {
+    int count = tp_tile_count(first, n_vectors, TP_COPY_TILE / N);
+    const From *from = source + first * N;
+    To *to = out + first * N;
+#ifdef __CUDACC__
+    constexpr int AHEAD = N > 1 ? 4 : 1;
+    for (int i = tp_thread(); i < count; i += AHEAD * tp_threads()) {
+      From x[AHEAD][N];
+      for (int k = 0; k < AHEAD; ++k) tp_read(from + tp_least(i + k * tp_threads(), count - 1) * N, x[k]);
+      for (int k = 0; k < AHEAD; ++k) {
+        To y[N];
+        for (int j = 0; j < N; ++j) y[j] = tp_cast<To>(x[k][j]);
+        if (i + k * tp_threads() < count) tp_write(to + (i + k * tp_threads()) * N, y);
+      }
+    }
+#else
+    TP_FOR(i, count) to[i] = tp_cast<To>(from[i]);
+#endif
+  }
+}
 
 template <typename From, typename To>
 TP_DEVICE void tp_cast_run(const tp_cast_args_t &p) {
+  constexpr int M = TP_VECTOR(From), N = M < TP_VECTOR(To) ? M : TP_VECTOR(To);
   const From *source = tp_at<From>(p.source);
   To *out = tp_at<To>(p.out);
-  TP_FOR_TILES(first, p.numel, TP_COPY_TILE) {
-    int count = tp_tile_count(first, p.numel, TP_COPY_TILE);
-    TP_FOR(i, count) out[first + i] = tp_cast<To>(source[first + i]);
+  long long done = 0;
+  if (N > 1 && p.aligned) {
+    done = p.numel / N * N;
+    tp_cast_vectors<N>(source, out, done / N);
   }
+  if (done < p.numel) tp_cast_vectors<1>(source + done, out + done, p.numel - done);
 }
 
 template <typename From>
@@ -46,15 +76,16 @@ struct tp_flat_moved {
   };
 
   template <int N>
-  __device__ __forceinline__ void read(const long long (&places)[TP_PLACES_OPERANDS], elements<N> &e) const {
-    if (same)
+  __device__ __forceinline__ void read(const long long (&places)[TP_PLACES_OPERANDS], int unit,
+                                       elements<N> &e) const {
+    if (same || unit < N)
       e.at[0] = source[places[1]];
     else
       tp_read(source + places[1], e.at);
   }
 
   template <int N>
-  __device__ __forceinline__ void compute(const elements<N> &e, T (&out)[N]) const {
+  __device__ __forceinline__ void compute(int, const elements<N> &e, T (&out)[N]) const {
     for (int i = 0; i < N; ++i) out[i] = same ? e.at[0] : e.at[i];
   }
 };
@@ -92,8 +123,6 @@ TP_DEVICE void tp_move_strided(const tp_copy_args_t &p) {
 }
 
 /* ---- elements as they are, where out is adjacent along one dimension and the source along another ---- */
-
-TP_DEVICE int tp_least(int a, int b) { return a < b ? a : b; }
 
 /* Through tiles in shared memory, so that both are read and written along their own adjacent dimension. The pitch
  * shifts each row by one bank. */

@@ -11,10 +11,10 @@ struct tp_flat_constant {
   struct elements {};
 
   template <int N>
-  __device__ __forceinline__ void read(const long long (&)[TP_PLACES_OPERANDS], elements<N> &) const {}
+  __device__ __forceinline__ void read(const long long (&)[TP_PLACES_OPERANDS], int, elements<N> &) const {}
 
   template <int N>
-  __device__ __forceinline__ void compute(const elements<N> &, T (&out)[N]) const {
+  __device__ __forceinline__ void compute(int, const elements<N> &, T (&out)[N]) const {
     for (int i = 0; i < N; ++i) out[i] = value;
   }
 };

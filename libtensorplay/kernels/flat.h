@@ -62,21 +62,22 @@ struct tp_operand {
     return form == TP_RUN ? step > 0 : form == TP_SAME ? step == 0 : step < 0;
   }
 
-  /* Reads ahead of the use: of one element for a vector it waits for nothing. */
+  /* Reads ahead of the use, `unit` elements, N or 1: what is one element for all of them, it does not spread yet,
+   * and so waits for nothing. */
   template <int N>
-  __device__ __forceinline__ void read(long long place, T (&x)[N]) const {
-    if (is(TP_RUN))
+  __device__ __forceinline__ void read(long long place, int unit, T (&x)[N]) const {
+    if (is(TP_RUN) && unit == N)
       tp_read(run + place, x);
-    else if (is(TP_SAME))
+    else if (!is(TP_ONE))
       x[0] = run[place];
   }
 
   template <int N>
-  __device__ __forceinline__ void widen(const T (&elements)[N], tp_wide_t<T> (&x)[N]) const {
-    if (is(TP_RUN)) {
+  __device__ __forceinline__ void widen(int unit, const T (&elements)[N], tp_wide_t<T> (&x)[N]) const {
+    if (is(TP_RUN) && unit == N) {
       for (int i = 0; i < N; ++i) x[i] = tp_wide(elements[i]);
     } else {
-      tp_wide_t<T> value = is(TP_SAME) ? tp_wide(elements[0]) : one;
+      tp_wide_t<T> value = is(TP_ONE) ? one : tp_wide(elements[0]);
       for (int i = 0; i < N; ++i) x[i] = value;
     }
   }
@@ -112,7 +113,7 @@ TP_DEVICE tp_operand<T, TP_EITHER> tp_flat_operand(const tp_flat_args_t &p, int 
 struct tp_place_list {
   unsigned at[TP_PLACES_OPERANDS];
 };
-TP_DEVICE_COLD tp_place_list tp_places_of(const tp_places_t &layout, unsigned index) {
+TP_DEVICE tp_place_list tp_places_of(const tp_places_t &layout, unsigned index) {
   tp_place_list list = {};
 #ifdef __CUDACC__
 #pragma unroll 1
@@ -139,14 +140,14 @@ struct tp_flat_unary {
 
   /* places[0] is out's. */
   template <int N>
-  __device__ __forceinline__ void read(const long long (&places)[TP_PLACES_OPERANDS], elements<N> &e) const {
-    a.read(places[1], e.a);
+  __device__ __forceinline__ void read(const long long (&places)[TP_PLACES_OPERANDS], int unit, elements<N> &e) const {
+    a.read(places[1], unit, e.a);
   }
 
   template <int N, typename Out>
-  __device__ __forceinline__ void compute(const elements<N> &e, Out (&out)[N]) const {
+  __device__ __forceinline__ void compute(int unit, const elements<N> &e, Out (&out)[N]) const {
     tp_wide_t<T> x[N];
-    a.widen(e.a, x);
+    a.widen(unit, e.a, x);
     for (int i = 0; i < N; ++i) out[i] = tp_cast<Out>(Op::of(x[i]));
   }
 };
@@ -162,55 +163,58 @@ struct tp_flat_binary {
   };
 
   template <int N>
-  __device__ __forceinline__ void read(const long long (&places)[TP_PLACES_OPERANDS], elements<N> &e) const {
-    a.read(places[1], e.a);
-    b.read(places[2], e.b);
+  __device__ __forceinline__ void read(const long long (&places)[TP_PLACES_OPERANDS], int unit, elements<N> &e) const {
+    a.read(places[1], unit, e.a);
+    b.read(places[2], unit, e.b);
   }
 
   template <int N, typename Out>
-  __device__ __forceinline__ void compute(const elements<N> &e, Out (&out)[N]) const {
+  __device__ __forceinline__ void compute(int unit, const elements<N> &e, Out (&out)[N]) const {
     tp_wide_t<T> x[N], y[N];
-    a.widen(e.a, x);
-    b.widen(e.b, y);
+    a.widen(unit, e.a, x);
+    b.widen(unit, e.b, y);
     for (int i = 0; i < N; ++i) out[i] = tp_cast<Out>(Op::of(x[i], y[i]));
   }
 };
 
 #ifdef __CUDACC__
 
-template <int N>
-TP_DEVICE void tp_flat_places(const tp_flat_args_t &p, long long vector,
-                              long long (&places)[TP_PLACES_OPERANDS]) {
+TP_DEVICE void tp_flat_places(const tp_flat_args_t &p, long long index, long long (&places)[TP_PLACES_OPERANDS]) {
   if (p.places.ndim) {
-    tp_place_list list = tp_places_of(p.places, static_cast<unsigned>(vector * N));
+    tp_place_list list = tp_places_of(p.places, static_cast<unsigned>(index));
     for (int i = 0; i < TP_PLACES_OPERANDS; ++i) places[i] = list.at[i];
   } else {
-    places[0] = vector * N;
-    for (int i = 1; i < TP_PLACES_OPERANDS; ++i) places[i] = p.steps[i - 1] > 0 ? places[0] : 0;
+    places[0] = index;
+    for (int i = 1; i < TP_PLACES_OPERANDS; ++i) places[i] = p.steps[i - 1] > 0 ? index : 0;
   }
 }
 
-/* Vectors of N elements, from number begin to before end. A thread reads its next vector before it computes
- * and writes the one that it has: two are in flight with the code for one. */
+/* Elements begin .. end-1 in units of N or 1. A thread reads its next unit before it computes and writes the one that
+ * it has: two are in flight with the code for one. A unit of 1 is computed N times over: that costs less than the
+ * code for it, which would be half of the images. */
 template <int N, typename Out, typename Source>
-TP_DEVICE void tp_flat_vectors(const tp_flat_args_t &p, long long begin, long long end, Out *out,
-                               const Source &source) {
-  int tile = p.tile / N;
-  TP_FOR_TILES(first, end - begin, tile) {
-    int count = tp_tile_count(first, end - begin, tile);
+TP_DEVICE void tp_flat_units(const tp_flat_args_t &p, int unit, long long begin, long long end, Out *out,
+                             const Source &source) {
+  int step = unit * tp_threads();
+  for (long long first = begin + static_cast<long long>(blockIdx.x) * p.tile; first < end;
+       first += static_cast<long long>(gridDim.x) * p.tile) {
+    int count = tp_tile_count(first, end, p.tile);
     typename Source::template elements<N> now, next;
     long long place = 0;
 #pragma unroll 1
-    for (int i = tp_thread(), before = -1;; before = i, i += tp_threads()) {
+    for (int i = tp_thread() * unit, before = -1;; before = i, i += step) {
       long long places[TP_PLACES_OPERANDS] = {};
       if (i < count) {
-        tp_flat_places<N>(p, begin + first + i, places);
-        source.read(places, next);
+        tp_flat_places(p, first + i, places);
+        source.read(places, unit, next);
       }
       if (before >= 0) {
         Out result[N];
-        source.compute(now, result);
-        tp_write(out + place, result);
+        source.compute(unit, now, result);
+        if (unit == N)
+          tp_write(out + place, result);
+        else
+          out[place] = result[0];
       }
       if (i >= count) break;
       now = next;
@@ -223,13 +227,10 @@ TP_DEVICE void tp_flat_vectors(const tp_flat_args_t &p, long long begin, long lo
 template <typename T, typename Out, typename Source>
 TP_DEVICE void tp_flat_write(const tp_flat_args_t &p, const Source &source) {
   constexpr int N = TP_VECTOR(T);
-  Out *out = tp_at<Out>(p.out);
-  long long done = 0;
-  if (p.aligned) {
-    done = p.numel / N * N;
-    tp_flat_vectors<N>(p, 0, done / N, out, source);
-  }
-  if (done < p.numel) tp_flat_vectors<1>(p, done, p.numel, out, source);
+  long long whole = p.aligned ? p.numel / N * N : 0;
+#pragma unroll 1
+  for (int part = whole ? 0 : 1; part < 2; ++part)
+    tp_flat_units<N>(p, part ? 1 : N, part ? whole : 0, part ? p.numel : whole, tp_at<Out>(p.out), source);
 }
 
 template <typename T, typename Out, typename Op>
@@ -276,8 +277,8 @@ TP_DEVICE void tp_flat_stepped(Out *out, int count, const long long (&steps)[TP_
     const long long places[TP_PLACES_OPERANDS] = {i * steps[0], i * steps[1], i * steps[2]};
     typename Source::template elements<1> elements = {};
     Out result[1];
-    source.read(places, elements);
-    source.compute(elements, result);
+    source.read(places, 1, elements);
+    source.compute(1, elements, result);
     tp_write(out + places[0], result);
   }
 }

@@ -2,7 +2,7 @@
 #define TP_FAMILY "random"
 #include "element.h"
 #include "args_random.h"
-#include "layout.h"
+#include "flat.h"
 
 namespace tp_random {
 
@@ -72,20 +72,32 @@ struct normal {
   }
 };
 
+/* Kept apart: dimensions are seldom. */
+TP_DEVICE_COLD long long place_of(const tp_random_args_t &p, long long index) {
+  return p.contiguous ? index : tp_layout_offset(p.layout, 1, index);
+}
+
+/* A group of four numbers is written at once where elements are adjacent: fresh memory is aligned to that. */
 template <typename Distribution, typename T>
 TP_DEVICE void fill_random(const tp_random_args_t &p) {
   T *out = tp_at<T>(p.out);
+  bool whole = p.contiguous && reinterpret_cast<size_t>(out) % (4 * sizeof(T)) == 0;
   long long groups = (p.layout.numel + 3) / 4;
   TP_FOR_TILES(first, groups, TP_RANDOM_TILE) {
     int count = tp_tile_count(first, groups, TP_RANDOM_TILE);
     TP_FOR(i, count) {
       long long group = first + i;
       float x[4];
+      T elements[4];
       Distribution::fill(p, philox(p.counter + static_cast<unsigned long long>(group), p.seed), x);
+      for (int j = 0; j < 4; ++j) elements[j] = tp_cast<T>(x[j]);
       int width = tp_tile_count(4 * group, p.layout.numel, 4);
-      for (int j = 0; j < width; ++j) {
-        long long at = p.contiguous ? 4 * group + j : tp_layout_offset(p.layout, 1, 4 * group + j);
-        out[at] = tp_cast<T>(x[j]);
+      if (whole && width == 4) {
+        tp_write(out + 4 * group, elements);
+      } else {
+        for (int j = 0; j < 4; ++j) {
+          if (j < width) out[place_of(p, 4 * group + j)] = elements[j];
+        }
       }
     }
   }

@@ -1,8 +1,9 @@
 /* Reductions over any dimensions (docs/design/reductions.md): two forms for each element type.
  *
- *   rows     a block folds the reduced elements of one result; best where they lie next to each other.
- *   columns  a thread folds those of one result; best where they are few, or where neighbouring results
- *            have neighbouring elements.
+ *   rows     a group of threads folds the reduced elements of one result; best where they lie next to each
+ *            other.
+ *   columns  a thread folds those of one result, or of adjacent ones; best where they are few, or where
+ *            neighbouring results have neighbouring elements.
  *
  * Where results are few, the reduced elements are split among several blocks, which write totals; a
  * second launch of the same kernels, with the totals as input, folds these. The order is fixed by the
@@ -11,7 +12,7 @@
 #include "block.h"
 #include "element.h"
 #include "args_reduce.h"
-#include "layout.h"
+#include "flat.h"
 
 namespace tp_reduce {
 
@@ -26,12 +27,21 @@ struct alignas(16) pack_of {
  * errors of float32 do not grow with the size. */
 enum { RUN = 16 };
 
-/* Results that one thread of the columns form folds side by side: on the host a vectorised loop. */
+/* The most results that a thread of the columns form folds side by side: a vector of elements, or as many as loops
+ * that the host's compiler vectorises should have. */
 #ifdef __CUDACC__
-enum { LANES = 1 };
+template <typename T>
+constexpr bool is_floating = tp_same<tp_wide_t<T>, float>::value || tp_same<T, double>::value;
+template <typename T>
+constexpr int lanes_of_columns = is_floating<T> ? pack_of<T>::size : 1;
 #else
 enum { LANES = 64 };
+template <typename T>
+constexpr int lanes_of_columns = LANES;
 #endif
+
+/* Loads of a thread that wait together. */
+enum { BATCH = 4 };
 
 /* What a lane holds of elements of type T: half types are computed in float32. */
 template <typename T>
@@ -96,13 +106,8 @@ struct limits_of<long long> {
   TP_DEVICE long long lowest() { return -highest() - 1; }
 };
 
-/* An operation has the type of its lanes, the number that an element counts as, and a fold with its
- * identity. fold serves lanes and totals. */
-template <typename T>
-struct sum {
-  typedef typename sum_lane_of<T>::type lane;
-  TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
-  TP_DEVICE lane identity() { return 0; }
+/* Folds of lanes and of totals. */
+struct sum_fold {
   TP_DEVICE float fold(float a, float b) { return a + b; }
   TP_DEVICE int fold(int a, int b) { return a + b; }
   TP_DEVICE double fold(double a, double b) { return a + b; }
@@ -113,26 +118,43 @@ struct sum {
 };
 
 /* A NaN wins against every number. */
-template <typename T>
-struct amax {
-  typedef typename lane_of<T>::type lane;
-  TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
-  TP_DEVICE lane identity() { return limits_of<lane>::lowest(); }
+struct highest_fold {
   template <typename V>
   TP_DEVICE V fold(V a, V b) {
     return b > a || b != b ? b : a;
   }
 };
 
-template <typename T>
-struct amin {
-  typedef typename lane_of<T>::type lane;
-  TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
-  TP_DEVICE lane identity() { return limits_of<lane>::highest(); }
+struct lowest_fold {
   template <typename V>
   TP_DEVICE V fold(V a, V b) {
     return b < a || b != b ? b : a;
   }
+};
+
+/* An operation is a fold with the type of its lanes, the number that an element counts as, and the identity. */
+template <typename T>
+struct sum : sum_fold {
+  typedef sum_fold fold_type;
+  typedef typename sum_lane_of<T>::type lane;
+  TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
+  TP_DEVICE lane identity() { return 0; }
+};
+
+template <typename T>
+struct amax : highest_fold {
+  typedef highest_fold fold_type;
+  typedef typename lane_of<T>::type lane;
+  TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
+  TP_DEVICE lane identity() { return limits_of<lane>::lowest(); }
+};
+
+template <typename T>
+struct amin : lowest_fold {
+  typedef lowest_fold fold_type;
+  typedef typename lane_of<T>::type lane;
+  TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
+  TP_DEVICE lane identity() { return limits_of<lane>::highest(); }
 };
 
 template <typename Op>
@@ -148,10 +170,8 @@ TP_DEVICE total<Op> widen(typename Op::lane value) {
 #ifdef __CUDACC__
 #define TP_SHARED_CODE static __device__ __noinline__
 #define TP_ROLLED _Pragma("unroll 1")
-#define TP_IN_PAIRS _Pragma("unroll 2")
 #else
 #define TP_ROLLED
-#define TP_IN_PAIRS
 #define TP_SHARED_CODE static __attribute__((noinline))
 #endif
 
@@ -173,11 +193,17 @@ TP_SHARED_CODE void store(const tp_reduce_args_t &p, long long index, V value) {
     tp_store(tp_at<void>(p.out), p.out_dtype, index, value);
 }
 
+/* The total of a group. Element types share it. */
+template <typename Fold, typename V>
+TP_SHARED_CODE V fold_group(V value, int group, V *scratch) {
+  return tp_group_reduce(value, group, [](V a, V b) { return Fold::fold(a, b); }, scratch);
+}
+
 /* ---- rows ---- */
 
-/* The thread's share of n elements that lie next to each other. */
+/* The share of a thread, `lane` of a group, in n elements that lie next to each other. */
 template <typename Op, typename T>
-TP_DEVICE total<Op> fold_adjacent(const T *x, long long n) {
+TP_DEVICE total<Op> fold_adjacent(const T *x, long long n, int lane, int group) {
   typedef pack_of<T> pack;
   long long head = static_cast<long long>((16 - reinterpret_cast<size_t>(x) % 16) % 16 / sizeof(T));
   if (head > n) head = n;
@@ -185,17 +211,23 @@ TP_DEVICE total<Op> fold_adjacent(const T *x, long long n) {
   long long count = (n - head) / pack::size, tail = head + count * pack::size;
   total<Op> result = widen<Op>(Op::identity());
   TP_ROLLED
-  TP_FOR(i, static_cast<int>(head)) result = Op::fold(result, widen<Op>(Op::load(x[i])));
+  for (int i = lane; i < static_cast<int>(head + n - tail); i += group)
+    result = Op::fold(result, widen<Op>(Op::load(x[i < head ? i : tail + i - head])));
   TP_ROLLED
-  TP_FOR(i, static_cast<int>(n - tail)) result = Op::fold(result, widen<Op>(Op::load(x[tail + i])));
-  int tile = RUN * tp_threads();
-  for (long long first = 0; first < count; first += tile) {
-    int part = tp_tile_count(first, count, tile);
+  for (long long at = lane; at < count;) {
     typename Op::lane lanes[pack::size];
     for (int j = 0; j < pack::size; ++j) lanes[j] = Op::identity();
-    TP_IN_PAIRS
-    TP_FOR(i, part) {
-      pack values = packs[first + i];
+    int left = RUN;
+    TP_ROLLED
+    for (; left > 0 && at + (BATCH - 1) * group < count; left -= BATCH, at += BATCH * group) {
+      pack values[BATCH];
+      for (int i = 0; i < BATCH; ++i) values[i] = packs[at + i * group];
+      for (int i = 0; i < BATCH; ++i)
+        for (int j = 0; j < pack::size; ++j) lanes[j] = Op::fold(lanes[j], Op::load(values[i].values[j]));
+    }
+    TP_ROLLED
+    for (; left > 0 && at < count; --left, at += group) {
+      pack values = packs[at];
       for (int j = 0; j < pack::size; ++j) lanes[j] = Op::fold(lanes[j], Op::load(values.values[j]));
     }
     for (int j = 0; j < pack::size; ++j) result = Op::fold(result, widen<Op>(lanes[j]));
@@ -203,59 +235,82 @@ TP_DEVICE total<Op> fold_adjacent(const T *x, long long n) {
   return result;
 }
 
-/* The thread's share of elements begin .. end-1 of any layout. */
+/* The same for elements begin .. end-1 of any layout. */
 template <typename Op, typename T>
-TP_DEVICE total<Op> fold_scattered(const T *x, const tp_layout_t &layout, long long begin, long long end) {
+TP_DEVICE total<Op> fold_scattered(const T *x, const tp_layout_t &layout, long long begin, long long end, int lane,
+                                   int group) {
   total<Op> result = widen<Op>(Op::identity());
-  int tile = RUN * tp_threads();
-  for (long long first = begin; first < end; first += tile) {
-    int part = tp_tile_count(first, end, tile);
-    typename Op::lane lane = Op::identity();
+  TP_ROLLED
+  for (long long at = begin + lane; at < end;) {
+    typename Op::lane run = Op::identity();
     TP_ROLLED
-    TP_FOR(i, part) lane = Op::fold(lane, Op::load(x[reduced_place(layout, first + i)]));
-    result = Op::fold(result, widen<Op>(lane));
+    for (int left = RUN; left > 0 && at < end; --left, at += group)
+      run = Op::fold(run, Op::load(x[reduced_place(layout, at)]));
+    result = Op::fold(result, widen<Op>(run));
   }
   return result;
 }
 
 template <typename Op, typename T>
-TP_DEVICE void rows(const tp_reduce_args_t &p) {
-  TP_SHARED(total<Op>, scratch, TP_SCRATCH);
+TP_DEVICE void rows(const tp_reduce_args_t &p, void *memory) {
+  total<Op> *scratch = static_cast<total<Op> *>(memory);
   bool adjacent = p.reduced.ndim == 0 || (p.reduced.ndim == 1 && p.reduced.strides[0][0] == 1);
-  TP_FOR_TILES(item, p.kept.numel * p.splits, 1) {
-    long long split = item / p.kept.numel;
-    const T *x = tp_at<T>(p.input) + place_of(p.kept, 1, item - split * p.kept.numel);
-    long long begin = split * p.split;
-    long long end = p.reduced.numel - begin < p.split ? p.reduced.numel : begin + p.split;
-    total<Op> result = adjacent ? fold_adjacent<Op, T>(x + begin, end - begin)
-                                : fold_scattered<Op, T>(x, p.reduced, begin, end);
-    result = tp_block_reduce(result, [](total<Op> a, total<Op> b) { return Op::fold(a, b); }, scratch);
-    if (tp_thread() == 0) store(p, item, result);
+  int group = tp_group_size(p.group), groups = tp_threads() / group, lane = tp_thread() % group;
+  long long items = p.kept.numel * p.splits;
+  TP_FOR_TILES(first, items, groups) {
+    long long item = first + tp_thread() / group;
+    bool inside = tp_thread() / group < groups && item < items;
+    total<Op> result = widen<Op>(Op::identity());
+    if (inside) {
+      long long split = p.splits == 1 ? 0 : item / p.kept.numel;
+      const T *x = tp_at<T>(p.input) + place_of(p.kept, 1, item - split * p.kept.numel);
+      long long begin = split * p.split;
+      long long end = p.reduced.numel - begin < p.split ? p.reduced.numel : begin + p.split;
+      result = adjacent ? fold_adjacent<Op, T>(x + begin, end - begin, lane, group)
+                        : fold_scattered<Op, T>(x, p.reduced, begin, end, lane, group);
+    }
+    result = fold_group<typename Op::fold_type>(result, group, scratch);
+    if (inside && lane == 0) store(p, item, result);
   }
 }
 
 /* ---- columns ---- */
 
-/* `width` results from the k-th on, of the reduced elements begin .. end-1. */
-template <typename Op, typename T>
-TP_DEVICE void fold_columns(const tp_reduce_args_t &p, long long split, long long k, int width) {
+/* results: `width` totals of the reduced elements begin .. end-1, from the k-th result on, side by side. PACKED: the
+ * kept elements are adjacent and lie as pack_of. */
+template <typename Op, typename T, int LANES, bool PACKED>
+TP_DEVICE void fold_columns(const tp_reduce_args_t &p, long long k, int width, long long begin, long long end,
+                            total<Op> (&results)[LANES]) {
   const T *at[LANES];
-  total<Op> results[LANES];
   bool adjacent = width == LANES;
-  for (int j = 0; j < width; ++j) {
+  for (int j = 0; j < (PACKED ? 1 : width); ++j) {
     at[j] = tp_at<T>(p.input) + place_of(p.kept, 1, k + j);
     adjacent = adjacent && at[j] == at[0] + j;
-    results[j] = widen<Op>(Op::identity());
   }
-  long long begin = split * p.split;
-  long long end = p.reduced.numel - begin < p.split ? p.reduced.numel : begin + p.split;
+  TP_ROLLED
   for (long long first = begin; first < end; first += RUN) {
-    int part = tp_tile_count(first, end, RUN);
+    int part = tp_tile_count(first, end, RUN), done = 0;
     typename Op::lane lanes[LANES];
     for (int j = 0; j < LANES; ++j) lanes[j] = Op::identity();
-    for (int i = 0; i < part; ++i) {
-      long long offset = reduced_place(p.reduced, first + i);
-      if (adjacent) {
+    if constexpr (PACKED) {
+      bool linear = p.reduced.ndim == 1;
+      long long step = p.reduced.strides[0][0];
+      TP_ROLLED
+      for (; linear && done + BATCH <= part; done += BATCH) {
+        pack_of<T> packs[BATCH];
+        const T *x = at[0] + (first + done) * step;
+        for (int i = 0; i < BATCH; ++i) packs[i] = *reinterpret_cast<const pack_of<T> *>(x + i * step);
+        for (int i = 0; i < BATCH; ++i)
+          for (int j = 0; j < LANES; ++j) lanes[j] = Op::fold(lanes[j], Op::load(packs[i].values[j]));
+      }
+    }
+    TP_ROLLED
+    for (; done < part; ++done) {
+      long long offset = reduced_place(p.reduced, first + done);
+      if constexpr (PACKED) {
+        pack_of<T> pack = *reinterpret_cast<const pack_of<T> *>(at[0] + offset);
+        for (int j = 0; j < LANES; ++j) lanes[j] = Op::fold(lanes[j], Op::load(pack.values[j]));
+      } else if (adjacent) {
         const T *x = at[0] + offset;
         for (int j = 0; j < LANES; ++j) lanes[j] = Op::fold(lanes[j], Op::load(x[j]));
       } else {
@@ -264,35 +319,72 @@ TP_DEVICE void fold_columns(const tp_reduce_args_t &p, long long split, long lon
     }
     for (int j = 0; j < width; ++j) results[j] = Op::fold(results[j], widen<Op>(lanes[j]));
   }
-  for (int j = 0; j < width; ++j) store(p, split * p.kept.numel + k + j, results[j]);
 }
 
-template <typename Op, typename T>
-TP_DEVICE void columns(const tp_reduce_args_t &p) {
+/* The block's threads stand in `group` rows: neighbours in a row have neighbouring results, LANES each, and each row a
+ * share of the reduced elements. */
+template <typename Op, typename T, int LANES, bool PACKED>
+TP_DEVICE void columns_of(const tp_reduce_args_t &p, total<Op> *shares) {
+  int group = tp_group_size(p.group), across = tp_threads() / group;
+  int row = tp_thread() / across, column = tp_thread() % across;
   for (long long split = blockIdx.y; split < p.splits; split += gridDim.y) {
-    TP_FOR_TILES(first, p.kept.numel, TP_REDUCE_TILE) {
-      int count = tp_tile_count(first, p.kept.numel, TP_REDUCE_TILE);
-      TP_FOR(chunk, (count + LANES - 1) / LANES) {
-        int done = chunk * LANES;
-        fold_columns<Op, T>(p, split, first + done,
-                            count - done < LANES ? count - done : static_cast<int>(LANES));
+    long long begin = split * p.split;
+    long long count = p.reduced.numel - begin < p.split ? p.reduced.numel - begin : p.split;
+    long long share = ((count + group - 1) / group + BATCH - 1) / BATCH * BATCH, start = row * share;
+    long long stop = start + share < count ? start + share : count;
+    TP_FOR_TILES(first, p.kept.numel, across * LANES) {
+      long long k = first + column * LANES, left = p.kept.numel - k;
+      int width = left < LANES ? static_cast<int>(left < 0 ? 0 : left) : LANES;
+      total<Op> results[LANES];
+      for (int j = 0; j < LANES; ++j) results[j] = widen<Op>(Op::identity());
+      if (width > 0 && row < group) fold_columns<Op, T, LANES, PACKED>(p, k, width, begin + start, begin + stop, results);
+      if (group > 1) {
+        for (int j = 0; j < LANES; ++j) shares[j * tp_threads() + tp_thread()] = results[j];
+        tp_block_sync();
+        TP_ROLLED
+        for (int other = 1; row == 0 && other < group; ++other)
+          for (int j = 0; j < LANES; ++j)
+            results[j] = Op::fold(results[j], shares[j * tp_threads() + other * across + column]);
+        tp_block_sync();
       }
+      if (row == 0)
+        for (int j = 0; j < width; ++j) store(p, split * p.kept.numel + k + j, results[j]);
     }
   }
 }
 
+template <typename Op, typename T>
+TP_DEVICE void columns(const tp_reduce_args_t &p, void *memory) {
+  total<Op> *shares = static_cast<total<Op> *>(memory);
+#ifdef __CUDACC__
+  if constexpr (is_floating<T>) { /* the others are not worth the larger images */
+    if (p.packed) return columns_of<Op, T, pack_of<T>::size, true>(p, shares);
+  }
+  columns_of<Op, T, 1, false>(p, shares);
+#else
+  columns_of<Op, T, LANES, false>(p, shares);
+#endif
+}
+
 }  // namespace tp_reduce
 
-#define TP_REDUCE_FORM(form, T)                                             \
-  switch (p.fold) {                                                         \
-    case TP_FOLD_SUM: return tp_reduce::form<tp_reduce::sum<T>, T>(p);      \
-    case TP_FOLD_HIGHEST: return tp_reduce::form<tp_reduce::amax<T>, T>(p); \
-    case TP_FOLD_LOWEST: return tp_reduce::form<tp_reduce::amin<T>, T>(p);  \
+#define TP_REDUCE_FORM(form, T, ...)                                                                 \
+  switch (p.fold) {                                                                                  \
+    case TP_FOLD_SUM: return tp_reduce::form<tp_reduce::sum<T>, T>(p, __VA_ARGS__);                  \
+    case TP_FOLD_HIGHEST: return tp_reduce::form<tp_reduce::amax<T>, T>(p, __VA_ARGS__);             \
+    case TP_FOLD_LOWEST: return tp_reduce::form<tp_reduce::amin<T>, T>(p, __VA_ARGS__);              \
   }
 
-#define TP_REDUCE_KERNELS(suffix, T)                                                      \
-  TP_KERNEL_COOPERATIVE(tp_k_rows_##suffix, tp_reduce_args_t) { TP_REDUCE_FORM(rows, T) } \
-  TP_KERNEL(tp_k_columns_##suffix, tp_reduce_args_t) { TP_REDUCE_FORM(columns, T) }
+/* The memory is declared here, once for all folds: it holds totals, which have 8 bytes. */
+#define TP_REDUCE_KERNELS(suffix, T)                                                                 \
+  TP_KERNEL_COOPERATIVE(tp_k_rows_##suffix, tp_reduce_args_t) {                                      \
+    TP_SHARED(long long, scratch, TP_SCRATCH);                                                       \
+    TP_REDUCE_FORM(rows, T, scratch)                                                                 \
+  }                                                                                                  \
+  TP_KERNEL_COOPERATIVE(tp_k_columns_##suffix, tp_reduce_args_t) {                                   \
+    TP_SHARED(long long, shares, TP_BLOCK_THREADS *tp_reduce::lanes_of_columns<T>);                  \
+    TP_REDUCE_FORM(columns, T, shares)                                                               \
+  }
 
 #define TP_DTYPE(name, suffix, code, ctype, itemsize, category) TP_REDUCE_KERNELS(suffix, ctype)
 #include "dtypes.def"
@@ -302,6 +394,5 @@ TP_REDUCE_KERNELS(f64, double)
 #undef TP_REDUCE_FORM
 #undef TP_SHARED_CODE
 #undef TP_ROLLED
-#undef TP_IN_PAIRS
 
 #undef TP_FAMILY

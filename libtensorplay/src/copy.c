@@ -49,8 +49,11 @@ static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, cons
                 operation);
     return TP_OK;
   }
-  tp_cast_args_t args = {
-      .out = target->data, .source = source->data, .numel = target->numel, .out_dtype = target->dtype};
+  tp_cast_args_t args = {.out = target->data,
+                         .source = source->data,
+                         .numel = target->numel,
+                         .out_dtype = target->dtype,
+                         .aligned = ((uintptr_t)target->data | (uintptr_t)source->data) % 16 == 0};
   return tp__launch_tiles(&cast_run[source->dtype], target->device, target->numel, TP_COPY_TILE, &args,
                           operation);
 }

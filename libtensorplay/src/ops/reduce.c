@@ -32,7 +32,7 @@ enum { OP_COUNT = sizeof ops / sizeof *ops };
 /* The element types of the input: the dtypes, and totals of floating input. */
 enum { SOURCE_DOUBLE = TP_DTYPE_COUNT, SOURCE_COUNT };
 
-static tp__kernel_t rows[SOURCE_COUNT] = {
+static tp__kernel_t row_kernels[SOURCE_COUNT] = {
 #define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
   [code] = TP_KERNEL_INIT("reduce", "tp_k_rows_" #suffix),
 #include "../../kernels/dtypes.def"
@@ -40,7 +40,7 @@ static tp__kernel_t rows[SOURCE_COUNT] = {
     [SOURCE_DOUBLE] = TP_KERNEL_INIT("reduce", "tp_k_rows_f64"),
 };
 
-static tp__kernel_t columns[SOURCE_COUNT] = {
+static tp__kernel_t column_kernels[SOURCE_COUNT] = {
 #define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
   [code] = TP_KERNEL_INIT("reduce", "tp_k_columns_" #suffix),
 #include "../../kernels/dtypes.def"
@@ -48,52 +48,105 @@ static tp__kernel_t columns[SOURCE_COUNT] = {
     [SOURCE_DOUBLE] = TP_KERNEL_INIT("reduce", "tp_k_columns_f64"),
 };
 
-/* Blocks that keep a large GPU busy. A constant, so that the order of a sum is the same everywhere. */
-#define SPLIT_BLOCKS 1024
-/* Reduced elements that are worth a block of their own, in each form. */
+/* Threads that keep a large GPU busy. A constant, so that the order of a sum is the same everywhere. */
+#define MANY_THREADS (1 << 18)
+/* Reduced elements that are worth a block of their own in the rows form, and a thread in the columns form. */
 #define ROWS_SPLIT 8192
-#define COLUMNS_SPLIT 64
+#define COLUMNS_SHARE 16
+/* Threads of a block of the columns form that share results, at most. */
+#define COLUMNS_GROUP 8
 /* Splits begin at multiples: in rows these keep reads of 16 bytes aligned for every dtype. */
 #define SPLIT_MULTIPLE 64
 /* With fewer reduced elements one thread folds them, with fewer neighbouring results columns do not pay. */
 #define COLUMNS_MOST_REDUCED 32
 #define COLUMNS_LEAST_ADJACENT 32
+/* Threads of a group that needs no barrier, and the vectors that each thread of a larger one should have. */
+#define WARP 32
+#define VECTORS_WANTED 4
+
+static size_t itemsize_of(int32_t source) {
+  return source == SOURCE_DOUBLE ? sizeof(double) : tp__dtype_size(source);
+}
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static bool is_adjacent(const tp_layout_t *reduced) {
+  return reduced->ndim == 0 || (reduced->ndim == 1 && reduced->strides[0][0] == 1);
+}
 
 static bool uses_columns(const tp_reduce_args_t *args) {
   const tp_layout_t *kept = &args->kept, *reduced = &args->reduced;
   if (reduced->numel <= COLUMNS_MOST_REDUCED) return true;
-  bool adjacent_reduced = reduced->ndim == 1 && reduced->strides[0][0] == 1;
   bool adjacent_kept = kept->ndim > 0 && kept->strides[1][0] == 1;
-  return !adjacent_reduced && adjacent_kept && kept->sizes[0] >= COLUMNS_LEAST_ADJACENT;
+  return !is_adjacent(reduced) && adjacent_kept && kept->sizes[0] >= COLUMNS_LEAST_ADJACENT;
 }
 
-/* Chooses args->split and args->splits. */
-static void split(tp_reduce_args_t *args) {
-  bool by_columns = uses_columns(args);
-  int64_t blocks = by_columns ? divide_up(args->kept.numel, TP_REDUCE_TILE) : args->kept.numel;
-  int64_t useful = args->reduced.numel / (by_columns ? COLUMNS_SPLIT : ROWS_SPLIT);
-  int64_t splits = blocks < SPLIT_BLOCKS ? SPLIT_BLOCKS / blocks : 1;
+/* Whether neighbouring results have elements that lie in aligned vectors. */
+static bool has_vectors(const tp_reduce_args_t *args, int64_t vector) {
+  const tp_layout_t *kept = &args->kept, *reduced = &args->reduced;
+  if (kept->ndim == 0 || kept->strides[1][0] != 1 || kept->sizes[0] % vector || (uintptr_t)args->input % 16)
+    return false;
+  for (int32_t d = 1; d < kept->ndim; ++d) {
+    if (kept->strides[1][d] % vector) return false;
+  }
+  for (int32_t d = 0; d < reduced->ndim; ++d) {
+    if (reduced->strides[0][d] % vector) return false;
+  }
+  return true;
+}
+
+/* Chooses args->split and args->splits, where one split keeps `threads` threads busy; least: reduced elements of a
+ * split. */
+static void split(tp_reduce_args_t *args, int64_t threads, int64_t least) {
+  int64_t useful = args->reduced.numel / least, splits = threads < MANY_THREADS ? MANY_THREADS / threads : 1;
   if (splits > useful) splits = useful > 1 ? useful : 1;
   args->split = divide_up(divide_up(args->reduced.numel, splits), SPLIT_MULTIPLE) * SPLIT_MULTIPLE;
   args->splits = divide_up(args->reduced.numel, args->split);
 }
 
+static void plan_columns(tp_reduce_args_t *args, int32_t source, bool may_split) {
+  int64_t vector = 16 / (int64_t)itemsize_of(source);
+  bool floating = source == SOURCE_DOUBLE || tp__dtype_is_floating(source);
+  args->packed = floating && args->kept.numel >= WARP * vector && has_vectors(args, vector);
+  int64_t columns = args->packed ? args->kept.numel / vector : args->kept.numel;
+  args->group = 1;
+  while (args->group < COLUMNS_GROUP && columns * args->group < MANY_THREADS &&
+         args->reduced.numel >= 2 * args->group * COLUMNS_SHARE)
+    args->group *= 2;
+  split(args, columns * args->group, may_split ? args->group * COLUMNS_SHARE : args->reduced.numel);
+}
+
+static void plan_rows(tp_reduce_args_t *args, int32_t source, bool may_split) {
+  int64_t vector = 16 / (int64_t)itemsize_of(source);
+  split(args, args->kept.numel * TP_BLOCK_THREADS, may_split ? ROWS_SPLIT : args->reduced.numel);
+  int64_t results = args->kept.numel * args->splits;
+  int64_t units = args->split < args->reduced.numel ? args->split : args->reduced.numel;
+  if (is_adjacent(&args->reduced)) units = divide_up(units, vector);
+  args->group = 1;
+  while (args->group < WARP && args->group < units) args->group *= 2;
+  while (args->group < TP_BLOCK_THREADS && args->group * VECTORS_WANTED < units &&
+         results * args->group < MANY_THREADS)
+    args->group *= 2;
+}
+
+/* Chooses how the elements are shared among threads. */
+static void plan(tp_reduce_args_t *args, int32_t source, bool may_split) {
+  (uses_columns(args) ? plan_columns : plan_rows)(args, source, may_split);
+}
+
 static tp_status_t launch(const tp_reduce_args_t *args, int32_t source, int32_t device, tp_stream_t *stream,
                           const char *operation) {
+  uint32_t group = (uint32_t)args->group, threads = group < WARP ? WARP : group;
   if (uses_columns(args)) {
-    uint32_t threads = 32;
-    while (threads < TP_REDUCE_TILE && threads < args->kept.numel) threads *= 2;
-    return tp__launch(&columns[source], device, stream,
-                      tp__launch_grid(args->kept.numel, TP_REDUCE_TILE), (uint32_t)args->splits, 1,
-                      threads, args, operation);
+    int64_t columns = args->packed ? args->kept.numel * (int64_t)itemsize_of(source) / 16 : args->kept.numel;
+    while (threads < TP_BLOCK_THREADS && threads / group < columns) threads *= 2;
+    return tp__launch(&column_kernels[source], device, stream, tp__launch_grid(columns, threads / group),
+                      (uint32_t)args->splits, 1, threads, args, operation);
   }
-  uint32_t threads = 32;
-  while (threads < TP_BLOCK_THREADS && 8 * threads < args->split) threads *= 2;
-  return tp__launch(&rows[source], device, stream,
-                    tp__launch_grid(args->kept.numel * args->splits, 1), 1, 1, threads, args,
-                    operation);
+  int64_t results = args->kept.numel * args->splits;
+  while (threads < TP_BLOCK_THREADS && results * group > MANY_THREADS) threads *= 2;
+  return tp__launch(&row_kernels[source], device, stream, tp__launch_grid(results, threads / group), 1, 1, threads,
+                    args, operation);
 }
 
 /* The dimensions of `a` whose bit in dims equals `reduced`, as a tensor that only has a shape. */
@@ -134,9 +187,8 @@ static tp_status_t run_split(tp_reduce_args_t *args, int32_t source, tp_tensor_t
     args->out_dtype = out_dtype;
     tp__layout_make(&args->kept, 1, kept.shape, 2, (const tp_tensor_t *[]){&kept, &kept});
     tp__layout_make(&args->reduced, 1, splits.shape, 1, (const tp_tensor_t *[]){&splits});
-    args->split = args->splits;
-    args->splits = 1;
     int32_t total = tp__dtype_is_floating(source) ? (int32_t)SOURCE_DOUBLE : (int32_t)TP_DTYPE_int64;
+    plan(args, total, false);
     status = launch(args, total, target->device, stream, operation);
   }
   tp__alloc_free(block); /* in stream order: the launches above come first */
@@ -161,7 +213,7 @@ static tp_status_t run(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tenso
                            .divisor = op == TP_REDUCE_mean ? (double)reduced.numel : 1};
   tp__layout_make(&args.kept, kept.ndim, kept.shape, 2, (const tp_tensor_t *[]){&result, &kept});
   tp__layout_make(&args.reduced, reduced.ndim, reduced.shape, 1, (const tp_tensor_t *[]){&reduced});
-  split(&args);
+  plan(&args, a->dtype, true);
   tp_stream_t *stream = tp__stream_current(a->device);
   if (args.splits == 1) return launch(&args, a->dtype, a->device, stream, operation);
   return run_split(&args, a->dtype, target, stream, operation);
