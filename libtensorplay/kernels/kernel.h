@@ -60,6 +60,13 @@
 /* One that is called seldom: kept out of its callers, so that these stay small. */
 #define TP_DEVICE_COLD static __device__ __attribute__((noinline))
 
+/* Infinity. Written as a quotient it would be divided anew by every thread. */
+#ifdef __CUDACC__
+TP_DEVICE double tp_infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
+#else
+TP_DEVICE double tp_infinity() { return static_cast<double>(INFINITY); }
+#endif
+
 /* ---- addresses ---- */
 
 /* A device address as a pointer that this compiler's code may follow. */

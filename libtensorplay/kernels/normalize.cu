@@ -63,7 +63,7 @@ struct held_row {
 
   /* Of the thread's elements. */
   __device__ __forceinline__ float highest() const {
-    float result = -1.0f / 0.0f;
+    float result = -static_cast<float>(tp_infinity());
     TP_FOR_UNITS(u, mine)
     for (int j = 0; j < N; ++j) result = larger(result, tp_wide(at[u][j]));
     return result;
@@ -115,7 +115,7 @@ struct long_row {
       : input(input_), size(size_), group(group_), lane(lane_) {}
 
   __device__ __forceinline__ float highest() const {
-    float result = -1.0f / 0.0f;
+    float result = -static_cast<float>(tp_infinity());
     for (long long i = lane; i < size; i += group) result = larger(result, tp_wide(input[i]));
     return result;
   }

@@ -87,12 +87,12 @@ template <typename N>
 struct limits_of;
 template <>
 struct limits_of<float> {
-  TP_DEVICE float highest() { return 1.0f / 0.0f; }
+  TP_DEVICE float highest() { return static_cast<float>(tp_infinity()); }
   TP_DEVICE float lowest() { return -highest(); }
 };
 template <>
 struct limits_of<double> {
-  TP_DEVICE double highest() { return 1.0 / 0.0; }
+  TP_DEVICE double highest() { return tp_infinity(); }
   TP_DEVICE double lowest() { return -highest(); }
 };
 template <>
@@ -337,7 +337,8 @@ TP_DEVICE void columns_of(const tp_reduce_args_t &p, total<Op> *shares) {
       int width = left < LANES ? static_cast<int>(left < 0 ? 0 : left) : LANES;
       total<Op> results[LANES];
       for (int j = 0; j < LANES; ++j) results[j] = widen<Op>(Op::identity());
-      if (width > 0 && row < group) fold_columns<Op, T, LANES, PACKED>(p, k, width, begin + start, begin + stop, results);
+      if (width > 0 && row < group)
+        fold_columns<Op, T, LANES, PACKED>(p, k, width, begin + start, begin + stop, results);
       if (group > 1) {
         for (int j = 0; j < LANES; ++j) shares[j * tp_threads() + tp_thread()] = results[j];
         tp_block_sync();
