@@ -27,13 +27,15 @@ HERE = Path(__file__).resolve().parent
 JOBS = 2
 
 SANITIZERS = ("address", "undefined", "thread")
-WARNINGS = ("-Wall", "-Wextra", "-Werror")
+WARNINGS = ("-Wall", "-Wextra")
 C_FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-DTP_BUILD", *WARNINGS)
 # The emulated device runs the kernels' own sources. errno and floating-point traps, which no kernel reads,
 # would keep the compiler from making vectors of them.
 KERNEL_FLAGS = (
     "-std=c++17", "-D_GNU_SOURCE", "-O3", "-fPIC", "-fvisibility=hidden", "-DTP_BUILD", *WARNINGS,
     "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions", "-fno-rtti",
+    # What a kernel reads and uses under one condition looks uninitialized to the compiler once it is inlined.
+    "-Wno-maybe-uninitialized",
 )  # fmt: skip
 
 
@@ -90,10 +92,15 @@ def include_flags(kit: Toolkit, emulated: bool) -> list[str | Path]:
     return flags
 
 
-def compile_objects(variant: str, kit: Toolkit, out: Path, sanitizer: str | None = None) -> list[Path]:
-    """Compiles every source of a variant; the object files, ready to link."""
+def compile_objects(
+    variant: str, kit: Toolkit, out: Path, sanitizer: str | None = None, strict: bool = False
+) -> list[Path]:
+    """Compiles every source of a variant; the object files, ready to link.
+
+    strict: a warning is an error. For our tests only: another compiler, which warns of more, still builds a wheel.
+    """
     emulated = variant == "emulated"
-    flags = [*include_flags(kit, emulated), f'-DTP_VARIANT="{variant}"']
+    flags = [*include_flags(kit, emulated), f'-DTP_VARIANT="{variant}"', *(["-Werror"] if strict else [])]
     checks = _sanitizer_flags(sanitizer)
     sources = sorted(HERE.glob("src/**/*.c"))
     commands: list[tuple[str | Path, ...]] = []
@@ -145,7 +152,7 @@ def build_program(
 ) -> None:
     """Builds a C test against the emulated variant's objects, so that it reaches tp__ functions too."""
     _run(
-        [*_cc(), *C_FLAGS, *_sanitizer_flags(sanitizer), *include_flags(kit, True),
+        [*_cc(), *C_FLAGS, "-Werror", *_sanitizer_flags(sanitizer), *include_flags(kit, True),
          f'-DTP_TEST_KERNELS="{kernels}"', "-c", source, "-o", f"{out}.o"],
         f"{source.name} does not compile",
     )  # fmt: skip

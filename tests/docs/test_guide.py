@@ -51,3 +51,9 @@ def test_page_runs_and_prints_what_it_says(
         with contextlib.redirect_stdout(output):
             exec(compile(code, str(page), "exec"), names)
         assert printed is None or output.getvalue() == printed
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("libtensorplay/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"

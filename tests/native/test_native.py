@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / "done").exists():
-            build.compile_objects("emulated", kit(), shared / "objects", SANITIZER)
+            build.compile_objects("emulated", kit(), shared / "objects", SANITIZER, strict=True)
             build.build_emulated_images(shared / "kernels")
             (shared / "done").touch()
     return shared

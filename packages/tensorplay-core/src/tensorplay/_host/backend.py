@@ -258,12 +258,15 @@ class HostBackend(Backend):
     def index_select(self, a: Tensor, dim: int, index: Tensor) -> Tensor:
         spec = _operands.index_select(a, dim, index)
         array = a._impl if a.ndim else a._impl.reshape(1)
-        rows = products.checked_index("index_select", index._impl.reshape(-1), array.shape[dim])
+        size = array.shape[dim]
+        what = f"a dimension of size {size}"
+        rows = products.checked_index("index_select", index._impl.reshape(-1), size, what)
         return _finish(np.take(array, rows, axis=dim).reshape(spec.shape), spec, None)
 
     def embedding(self, weight: Tensor, index: Tensor) -> Tensor:
         spec = _operands.embedding(weight, index)
-        rows = products.checked_index("embedding", index._impl, weight.shape[0])
+        size = weight.shape[0]
+        rows = products.checked_index("embedding", index._impl, size, f"{size} rows")
         return _finish(np.take(weight._impl, rows, axis=0), spec, None)
 
     def matmul(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:

@@ -28,8 +28,8 @@ def linear(a: Array, weight: Array, bias: Array | None, dtype: DType) -> Array:
     return product if bias is None else product + arrays.widened(bias, dtype)
 
 
-def checked_index(operation: str, index: Array, size: int) -> Array:
-    """The index, once all of it lies in 0 .. size - 1.
+def checked_index(operation: str, index: Array, size: int, what: str) -> Array:
+    """The index, once all of it lies in 0 .. size - 1; worded as the fault of a device is (device.c).
 
     Raises
     ------
@@ -38,5 +38,5 @@ def checked_index(operation: str, index: Array, size: int) -> Array:
     """
     outside = index[(index < 0) | (index >= size)]
     if outside.size:
-        raise OutOfRangeError(f"{operation}: got index {outside.flat[0]}, expected 0 to {size - 1}")
+        raise OutOfRangeError(f"{operation}: index {outside.flat[0]} is out of range for {what} on cpu")
     return index
