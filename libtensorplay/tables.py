@@ -33,13 +33,19 @@ def core_tables() -> str:
     ]
     lines += [f'    "{n}": ({code}, {size}, "{category}"),' for n, _, code, _, size, category in dtypes]
     lines += ["}", "", "# PROMOTION[left][right]", "PROMOTION: dict[str, dict[str, str]] = {"]
-    names = [row[0] for row in dtypes]
+    names = {row[1]: row[0] for row in dtypes}
     for left, *results in rows("src/promotion.def", "TP_PROMOTION"):
-        lines.append(f'    "{left}": {{')
-        lines += [f'        "{name}": "{result}",' for name, result in zip(names, results, strict=True)]
+        lines.append(f'    "{names[left]}": {{')
+        pairs = zip(names.values(), results, strict=True)
+        lines += [f'        "{name}": "{names[result]}",' for name, result in pairs]
         lines.append("    },")
     lines.append("}")
-    for table, macro in (("UNARY", "TP_UNARY"), ("BINARY", "TP_BINARY"), ("REDUCE", "TP_REDUCE")):
+    for table, macro in (("UNARY", "TP_UNARY"), ("BINARY", "TP_BINARY")):
+        lines += ["", "# name: (code, what it takes, rule)", f"{table}: dict[str, tuple[int, str, str]] = {{"]
+        found = rows("kernels/ops.def", macro)
+        lines += [f'    "{n}": ({code}, "{takes}", "{rule}"),' for n, code, takes, rule, _ in found]
+        lines.append("}")
+    for table, macro in (("REDUCE", "TP_REDUCE"), ("ARG_REDUCE", "TP_ARG_REDUCE"), ("SCAN", "TP_SCAN")):
         lines += ["", "# name: (code, rule)", f"{table}: dict[str, tuple[int, str]] = {{"]
         lines += [f'    "{n}": ({code}, "{rule}"),' for n, code, rule in rows("kernels/ops.def", macro)]
         lines.append("}")

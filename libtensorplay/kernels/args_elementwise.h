@@ -8,18 +8,18 @@
  *
  *     X(op, suffix, dtype, element type, element type of the result)
  *
- * by the op's rule. What is not listed goes through the strided kernels: comparisons of the other dtypes, which
- * would be a fifth of the kernels and half of the time that the family takes to compile. */
-#define TP_FLAT_FLOAT(X, op)                               \
+ * one list for each word that ops.def has in its last column. What is not listed goes through the kernels that take
+ * any op: each pair of op and dtype that is listed here costs size and time to compile. */
+#define TP_FLAT_NONE(X, op)
+#define TP_FLAT_FLOATS(X, op)                              \
   X(op, f16, float16, __half, __half)                      \
   X(op, bf16, bfloat16, __nv_bfloat16, __nv_bfloat16)      \
   X(op, f32, float32, float, float)
-#define TP_FLAT_NUMERIC(X, op)                             \
-  TP_FLAT_FLOAT(X, op)                                     \
+#define TP_FLAT_NUMBERS(X, op)                             \
+  TP_FLAT_FLOATS(X, op)                                    \
   X(op, i32, int32, int, int)                              \
   X(op, i64, int64, long long, long long)
-#define TP_FLAT_SAME(X, op) TP_FLAT_NUMERIC(X, op)
-#define TP_FLAT_BOOL(X, op)                                \
+#define TP_FLAT_COMPARED(X, op)                            \
   X(op, b8, bool, bool, bool)                              \
   X(op, f32, float32, float, bool)                         \
   X(op, i64, int64, long long, bool)

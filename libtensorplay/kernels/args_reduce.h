@@ -8,6 +8,16 @@
  * highest and the lowest. */
 enum { TP_FOLD_SUM, TP_FOLD_HIGHEST, TP_FOLD_LOWEST };
 
+/* The element types that are reduced, X(dtype, suffix, element type). Other dtypes are cast to one of these first. */
+#define TP_REDUCE_SOURCES(X)        \
+  X(bool, b8, bool)                 \
+  X(int32, i32, int)                \
+  X(int64, i64, long long)          \
+  X(float16, f16, __half)           \
+  X(bfloat16, bf16, __nv_bfloat16)  \
+  X(float32, f32, float)            \
+  X(float64, f64, double)
+
 /* As out_dtype: totals as they are, double for floating input and long long for the others. */
 #define TP_REDUCE_TOTALS (-1)
 

@@ -13,15 +13,39 @@ struct tp_same<A, A> {
   static constexpr bool value = true;
 };
 
+/* A complex number, its parts in the order of memory. */
+template <typename Part>
+struct alignas(2 * sizeof(Part)) tp_complex {
+  Part re, im;
+};
+using tp_complex64 = tp_complex<float>;
+using tp_complex128 = tp_complex<double>;
+
 /* ---- widening: what an element is computed in, without loss ---- */
 
 TP_DEVICE long long tp_wide(bool x) { return x; }
+TP_DEVICE int tp_wide(unsigned char x) { return x; }
+TP_DEVICE int tp_wide(signed char x) { return x; }
+TP_DEVICE int tp_wide(short x) { return x; }
 TP_DEVICE int tp_wide(int x) { return x; }
 TP_DEVICE long long tp_wide(long long x) { return x; }
 TP_DEVICE float tp_wide(float x) { return x; }
 TP_DEVICE double tp_wide(double x) { return x; }
 TP_DEVICE float tp_wide(__half x) { return tp_from_half(x); }
 TP_DEVICE float tp_wide(__nv_bfloat16 x) { return tp_from_bfloat16(x); }
+template <typename Part>
+TP_DEVICE tp_complex<Part> tp_wide(tp_complex<Part> x) {
+  return x;
+}
+
+/* ---- kinds of what is computed in ---- */
+
+template <typename T>
+constexpr bool tp_is_floating = tp_same<T, float>::value || tp_same<T, double>::value;
+template <typename T>
+constexpr bool tp_is_complex = tp_same<T, tp_complex64>::value || tp_same<T, tp_complex128>::value;
+template <typename T>
+constexpr bool tp_is_narrow = tp_same<T, unsigned char>::value || tp_same<T, signed char>::value || tp_same<T, short>::value;
 
 /* ---- floating to integer: truncates, keeps to the range, NaN as the GPU's instructions have it ---- */
 
@@ -37,15 +61,26 @@ TP_DEVICE To tp_truncate(From x, To lowest, To highest, To nan) {
 #endif
 }
 
-/* ---- casts: To is an element type or double, From is one of both ---- */
+/* ---- casts between element types: of complex numbers the real part ---- */
 
 template <typename To, typename From>
 TP_DEVICE To tp_cast(From from) {
   auto x = tp_wide(from);
   using Wide = decltype(x);
-  constexpr bool floating = tp_same<Wide, float>::value || tp_same<Wide, double>::value;
+  constexpr bool floating = tp_is_floating<Wide>;
   if constexpr (tp_same<To, From>::value) {
     return from;
+  } else if constexpr (tp_is_complex<To>) {
+    using Part = decltype(To().re);
+    if constexpr (tp_is_complex<Wide>)
+      return {static_cast<Part>(x.re), static_cast<Part>(x.im)};
+    else
+      return {static_cast<Part>(x), 0};
+  } else if constexpr (tp_is_complex<Wide>) {
+    if constexpr (tp_same<To, bool>::value)
+      return x.re != 0 || x.im != 0;
+    else
+      return tp_cast<To>(x.re);
   } else if constexpr (tp_same<To, bool>::value) {
     return x != 0;
   } else if constexpr (tp_same<To, int>::value && floating) {
@@ -54,6 +89,8 @@ TP_DEVICE To tp_cast(From from) {
   } else if constexpr (tp_same<To, long long>::value && floating) {
     constexpr long long lowest = -9223372036854775807LL - 1;
     return tp_truncate<long long>(x, lowest, 9223372036854775807LL, lowest);
+  } else if constexpr (floating && tp_is_narrow<To>) {
+    return static_cast<To>(tp_cast<long long>(x)); /* wraps */
   } else if constexpr (tp_same<To, __half>::value) {
     return tp_to_half(static_cast<float>(x));
   } else if constexpr (tp_same<To, __nv_bfloat16>::value) {
@@ -98,6 +135,14 @@ TP_DEVICE T tp_round(T value, int dtype) {
       return tp_cast<T>(tp_cast<__half>(value));
     case TP_DTYPE_bfloat16:
       return tp_cast<T>(tp_cast<__nv_bfloat16>(value));
+    case TP_DTYPE_float32:
+      return tp_cast<T>(tp_cast<float>(value));
+    case TP_DTYPE_uint8:
+      return tp_cast<T>(tp_cast<unsigned char>(value));
+    case TP_DTYPE_int8:
+      return tp_cast<T>(tp_cast<signed char>(value));
+    case TP_DTYPE_int16:
+      return tp_cast<T>(tp_cast<short>(value));
     case TP_DTYPE_int32:
       return tp_cast<T>(tp_cast<int>(value));
     case TP_DTYPE_bool:

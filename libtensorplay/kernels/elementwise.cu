@@ -9,12 +9,12 @@
 
 #define TP_UNARY_KERNEL(name, suffix, dtype, T, Out) \
   TP_KERNEL(tp_k_##name##_##suffix, tp_flat_args_t) { tp_flat_write_unary<T, Out, tp_op_##name>(p); }
-#define TP_UNARY(name, code, rule)                                                 \
+#define TP_UNARY(name, code, takes, rule, kernels)                                 \
   struct tp_op_##name {                                                            \
     template <typename T>                                                          \
     static __device__ __forceinline__ auto of(T x) { return tp_##name(x); }        \
   };                                                                               \
-  TP_FLAT_##rule(TP_UNARY_KERNEL, name)
+  TP_FLAT_##kernels(TP_UNARY_KERNEL, name)
 #include "ops.def"
 
 /* Comparisons (result bool) see a scalar as an element of the tensor's dtype. */
@@ -22,12 +22,12 @@
   TP_KERNEL(tp_k_##name##_##suffix, tp_flat_args_t) {                                    \
     tp_flat_write_binary<T, Out, tp_op_##name>(p, tp_same<Out, bool>::value);            \
   }
-#define TP_BINARY(name, code, rule)                                                \
+#define TP_BINARY(name, code, takes, rule, kernels)                                \
   struct tp_op_##name {                                                            \
     template <typename T>                                                          \
     static __device__ __forceinline__ auto of(T a, T b) { return tp_##name(a, b); } \
   };                                                                               \
-  TP_FLAT_##rule(TP_BINARY_KERNEL, name)
+  TP_FLAT_##kernels(TP_BINARY_KERNEL, name)
 #include "ops.def"
 
 /* ---- any strides and dtypes, computed in T: float or long long ---- */
@@ -36,13 +36,13 @@
 template <typename T>
 struct tp_takes {
   static constexpr bool FLOAT = tp_same<T, float>::value;
-  static constexpr bool SAME = true, NUMERIC = true, BOOL = true;
+  static constexpr bool SAME = true, MAGNITUDE = true, BOOL = true;
 };
 
 template <typename T>
 TP_DEVICE T tp_unary_of(int op, T x) {
   switch (op) {
-#define TP_UNARY(name, code, rule)                                                  \
+#define TP_UNARY(name, code, takes, rule, kernels)                                  \
   case code:                                                                        \
     if constexpr (tp_takes<T>::rule) return static_cast<T>(tp_##name(x));           \
     break;
@@ -54,7 +54,7 @@ TP_DEVICE T tp_unary_of(int op, T x) {
 template <typename T>
 TP_DEVICE T tp_binary_of(int op, T a, T b) {
   switch (op) {
-#define TP_BINARY(name, code, rule)                                                 \
+#define TP_BINARY(name, code, takes, rule, kernels)                                 \
   case code:                                                                        \
     if constexpr (tp_takes<T>::rule) return static_cast<T>(tp_##name(a, b));        \
     break;

@@ -21,8 +21,8 @@ struct tp_flat_constant {
 
 #define TP_DTYPE(name, suffix, code, ctype, itemsize, category)                    \
   TP_KERNEL(tp_k_fill_##suffix, tp_flat_args_t) {                                  \
-    constexpr bool floating = tp_same<tp_wide_t<ctype>, float>::value;             \
-    ctype value = floating ? tp_cast<ctype>(p.scalar.as_float) : tp_cast<ctype>(p.scalar.as_int); \
+    constexpr bool whole = !tp_is_floating<tp_wide_t<ctype>> && !tp_is_complex<ctype>;    \
+    ctype value = !whole ? tp_cast<ctype>(p.scalar.as_float) : tp_cast<ctype>(p.scalar.as_int); \
     tp_flat_write<ctype, ctype>(p, tp_flat_constant<ctype>{value});                \
   }
 #include "dtypes.def"

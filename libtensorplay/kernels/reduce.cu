@@ -377,7 +377,7 @@ TP_DEVICE void columns(const tp_reduce_args_t &p, void *memory) {
   }
 
 /* The memory is declared here, once for all folds: it holds totals, which have 8 bytes. */
-#define TP_REDUCE_KERNELS(suffix, T)                                                                 \
+#define TP_REDUCE_KERNELS(dtype, suffix, T)                                                                 \
   TP_KERNEL_COOPERATIVE(tp_k_rows_##suffix, tp_reduce_args_t) {                                      \
     TP_SHARED(long long, scratch, TP_SCRATCH);                                                       \
     TP_REDUCE_FORM(rows, T, scratch)                                                                 \
@@ -387,10 +387,7 @@ TP_DEVICE void columns(const tp_reduce_args_t &p, void *memory) {
     TP_REDUCE_FORM(columns, T, shares)                                                               \
   }
 
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) TP_REDUCE_KERNELS(suffix, ctype)
-#include "dtypes.def"
-#undef TP_DTYPE
-TP_REDUCE_KERNELS(f64, double)
+TP_REDUCE_SOURCES(TP_REDUCE_KERNELS)
 #undef TP_REDUCE_KERNELS
 #undef TP_REDUCE_FORM
 #undef TP_SHARED_CODE

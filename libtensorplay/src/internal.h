@@ -135,7 +135,7 @@ void tp__descriptor_give_storage(tp__storage_t *storage);
 /* ---- tensor.c ---- */
 size_t tp__dtype_size(int32_t dtype);
 const char *tp__dtype_name(int32_t dtype);
-enum { TP_CATEGORY_BOOL, TP_CATEGORY_INT, TP_CATEGORY_FLOAT };
+enum { TP_CATEGORY_BOOL, TP_CATEGORY_INT, TP_CATEGORY_FLOAT, TP_CATEGORY_COMPLEX };
 int32_t tp__dtype_category(int32_t dtype);
 bool tp__dtype_is_floating(int32_t dtype);
 /* Strides of C order, in which sizes of 0 count as 1, as in torch. The product of the sizes, counted in the

@@ -2,10 +2,12 @@
 #include "../../kernels/args_elementwise.h"
 #include "../internal.h"
 
-typedef enum rule { SAME, NUMERIC, FLOAT, BOOL } rule_t;
+typedef enum takes { ALL, REAL, NUMBERS, REAL_NUMBERS, BITS, INTEGERS, FLOATS } takes_t;
+typedef enum rule { SAME, FLOAT, BOOL, MAGNITUDE } rule_t;
 
 typedef struct op {
   const char *name;
+  takes_t takes;
   rule_t rule;
   tp__kernel_t flat[TP_DTYPE_COUNT]; /* by the dtype that is computed in; no name: none */
 } op_t;
@@ -14,14 +16,14 @@ typedef struct op {
   [TP_DTYPE_##dtype] = TP_KERNEL_INIT("elementwise", "tp_k_" #op "_" #suffix),
 
 static op_t unary_ops[] = {
-#define TP_UNARY(name_, code, rule_) \
-  [code] = {.name = #name_, .rule = rule_, .flat = {TP_FLAT_##rule_(FLAT_KERNEL, name_)}},
+#define TP_UNARY(name_, code, takes_, rule_, kernels) \
+  [code] = {.name = #name_, .takes = takes_, .rule = rule_, .flat = {TP_FLAT_##kernels(FLAT_KERNEL, name_)}},
 #include "../../kernels/ops.def"
 };
 
 static op_t binary_ops[] = {
-#define TP_BINARY(name_, code, rule_) \
-  [code] = {.name = #name_, .rule = rule_, .flat = {TP_FLAT_##rule_(FLAT_KERNEL, name_)}},
+#define TP_BINARY(name_, code, takes_, rule_, kernels) \
+  [code] = {.name = #name_, .takes = takes_, .rule = rule_, .flat = {TP_FLAT_##kernels(FLAT_KERNEL, name_)}},
 #include "../../kernels/ops.def"
 };
 
@@ -49,9 +51,18 @@ static op_t *find_op(op_t *ops, size_t n, int32_t code, const char *family) {
   return NULL;
 }
 
+/* The categories that ops take. */
+static const struct {
+  int32_t lowest, highest;
+} taken[] = {[ALL] = {TP_CATEGORY_BOOL, TP_CATEGORY_COMPLEX},    [REAL] = {TP_CATEGORY_BOOL, TP_CATEGORY_FLOAT},
+             [NUMBERS] = {TP_CATEGORY_INT, TP_CATEGORY_COMPLEX}, [REAL_NUMBERS] = {TP_CATEGORY_INT, TP_CATEGORY_FLOAT},
+             [BITS] = {TP_CATEGORY_BOOL, TP_CATEGORY_INT},       [INTEGERS] = {TP_CATEGORY_INT, TP_CATEGORY_INT},
+             [FLOATS] = {TP_CATEGORY_FLOAT, TP_CATEGORY_FLOAT}};
+
 static tp_status_t apply_rule(call_t *call, int32_t dtype) {
-  if (call->op->rule == NUMERIC && dtype == TP_DTYPE_bool)
-    return tp__error_set(TP_DTYPE, call->op->name, "got dtype bool, expected a dtype of numbers");
+  int32_t category = tp__dtype_category(dtype);
+  if (category < taken[call->op->takes].lowest || category > taken[call->op->takes].highest)
+    return tp__error_set(TP_DTYPE, call->op->name, "got dtype %s, which it does not take", tp__dtype_name(dtype));
   if (call->op->rule == FLOAT && !tp__dtype_is_floating(dtype)) dtype = TP_DTYPE_float32;
   call->compute = dtype;
   call->result = call->op->rule == BOOL ? TP_DTYPE_bool : dtype;

@@ -1,12 +1,17 @@
 /* Promotion of dtypes: torch's rule, from promotion.def. */
 #include "../internal.h"
 
+/* Dtypes by their suffix. */
+enum {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) OF_##suffix = code,
+#include "../../kernels/dtypes.def"
+#undef TP_DTYPE
+};
+
 static const int8_t table[TP_DTYPE_COUNT][TP_DTYPE_COUNT] = {
-#define TP_PROMOTION(left, with_bool, with_int32, with_int64, with_float16, with_bfloat16, with_float32) \
-  [TP_DTYPE_##left] = {                                                                                 \
-      [TP_DTYPE_bool] = TP_DTYPE_##with_bool,         [TP_DTYPE_int32] = TP_DTYPE_##with_int32,         \
-      [TP_DTYPE_int64] = TP_DTYPE_##with_int64,       [TP_DTYPE_float16] = TP_DTYPE_##with_float16,     \
-      [TP_DTYPE_bfloat16] = TP_DTYPE_##with_bfloat16, [TP_DTYPE_float32] = TP_DTYPE_##with_float32},
+#define TP_PROMOTION(left, b8, i32, i64, f16, bf16, f32, u8, i8, i16, f64, c64, c128)                      \
+  [OF_##left] = {OF_##b8, OF_##i32, OF_##i64, OF_##f16, OF_##bf16, OF_##f32, OF_##u8, OF_##i8, OF_##i16, \
+                 OF_##f64, OF_##c64, OF_##c128},
 #include "../promotion.def"
 #undef TP_PROMOTION
 };

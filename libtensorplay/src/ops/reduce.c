@@ -29,23 +29,16 @@ static const struct {
 };
 enum { OP_COUNT = sizeof ops / sizeof *ops };
 
-/* The element types of the input: the dtypes, and totals of floating input. */
-enum { SOURCE_DOUBLE = TP_DTYPE_COUNT, SOURCE_COUNT };
-
-static tp__kernel_t row_kernels[SOURCE_COUNT] = {
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
-  [code] = TP_KERNEL_INIT("reduce", "tp_k_rows_" #suffix),
-#include "../../kernels/dtypes.def"
-#undef TP_DTYPE
-    [SOURCE_DOUBLE] = TP_KERNEL_INIT("reduce", "tp_k_rows_f64"),
+static tp__kernel_t row_kernels[TP_DTYPE_COUNT] = {
+#define KERNEL(dtype, suffix, element) [TP_DTYPE_##dtype] = TP_KERNEL_INIT("reduce", "tp_k_rows_" #suffix),
+    TP_REDUCE_SOURCES(KERNEL)
+#undef KERNEL
 };
 
-static tp__kernel_t column_kernels[SOURCE_COUNT] = {
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
-  [code] = TP_KERNEL_INIT("reduce", "tp_k_columns_" #suffix),
-#include "../../kernels/dtypes.def"
-#undef TP_DTYPE
-    [SOURCE_DOUBLE] = TP_KERNEL_INIT("reduce", "tp_k_columns_f64"),
+static tp__kernel_t column_kernels[TP_DTYPE_COUNT] = {
+#define KERNEL(dtype, suffix, element) [TP_DTYPE_##dtype] = TP_KERNEL_INIT("reduce", "tp_k_columns_" #suffix),
+    TP_REDUCE_SOURCES(KERNEL)
+#undef KERNEL
 };
 
 /* Threads that keep a large GPU busy. A constant, so that the order of a sum is the same everywhere. */
@@ -63,10 +56,6 @@ static tp__kernel_t column_kernels[SOURCE_COUNT] = {
 /* Threads of a group that needs no barrier, and the vectors that each thread of a larger one should have. */
 #define WARP 32
 #define VECTORS_WANTED 4
-
-static size_t itemsize_of(int32_t source) {
-  return source == SOURCE_DOUBLE ? sizeof(double) : tp__dtype_size(source);
-}
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -105,8 +94,8 @@ static void split(tp_reduce_args_t *args, int64_t threads, int64_t least) {
 }
 
 static void plan_columns(tp_reduce_args_t *args, int32_t source, bool may_split) {
-  int64_t vector = 16 / (int64_t)itemsize_of(source);
-  bool floating = source == SOURCE_DOUBLE || tp__dtype_is_floating(source);
+  int64_t vector = 16 / (int64_t)tp__dtype_size(source);
+  bool floating = tp__dtype_is_floating(source);
   args->packed = floating && args->kept.numel >= WARP * vector && has_vectors(args, vector);
   int64_t columns = args->packed ? args->kept.numel / vector : args->kept.numel;
   args->group = 1;
@@ -117,7 +106,7 @@ static void plan_columns(tp_reduce_args_t *args, int32_t source, bool may_split)
 }
 
 static void plan_rows(tp_reduce_args_t *args, int32_t source, bool may_split) {
-  int64_t vector = 16 / (int64_t)itemsize_of(source);
+  int64_t vector = 16 / (int64_t)tp__dtype_size(source);
   split(args, args->kept.numel * TP_BLOCK_THREADS, may_split ? ROWS_SPLIT : args->reduced.numel);
   int64_t results = args->kept.numel * args->splits;
   int64_t units = args->split < args->reduced.numel ? args->split : args->reduced.numel;
@@ -138,7 +127,7 @@ static tp_status_t launch(const tp_reduce_args_t *args, int32_t source, int32_t 
                           const char *operation) {
   uint32_t group = (uint32_t)args->group, threads = group < WARP ? WARP : group;
   if (uses_columns(args)) {
-    int64_t columns = args->packed ? args->kept.numel * (int64_t)itemsize_of(source) / 16 : args->kept.numel;
+    int64_t columns = args->packed ? args->kept.numel * (int64_t)tp__dtype_size(source) / 16 : args->kept.numel;
     while (threads < TP_BLOCK_THREADS && threads / group < columns) threads *= 2;
     return tp__launch(&column_kernels[source], device, stream, tp__launch_grid(columns, threads / group),
                       (uint32_t)args->splits, 1, threads, args, operation);
@@ -187,7 +176,7 @@ static tp_status_t run_split(tp_reduce_args_t *args, int32_t source, tp_tensor_t
     args->out_dtype = out_dtype;
     tp__layout_make(&args->kept, 1, kept.shape, 2, (const tp_tensor_t *[]){&kept, &kept});
     tp__layout_make(&args->reduced, 1, splits.shape, 1, (const tp_tensor_t *[]){&splits});
-    int32_t total = tp__dtype_is_floating(source) ? (int32_t)SOURCE_DOUBLE : (int32_t)TP_DTYPE_int64;
+    int32_t total = tp__dtype_is_floating(source) ? (int32_t)TP_DTYPE_float64 : (int32_t)TP_DTYPE_int64;
     plan(args, total, false);
     status = launch(args, total, target->device, stream, operation);
   }

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ._dtype import DType
     from ._tensor import Tensor
 
-Scalar = bool | int | float
+Scalar = bool | int | float | complex
 
 
 class Backend(ABC):
@@ -107,6 +107,12 @@ class Backend(ABC):
     @abstractmethod
     def is_contiguous(self, impl: Any) -> bool: ...
 
+    def set_default_dtype(self, dtype: DType) -> None:
+        """The floating dtype that integers become where a function gives fractions, and that Python's floats have.
+
+        Called when the program changes it, and before a backend's first operation where it is not float32.
+        """
+
     # -- creation ------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -175,6 +181,17 @@ class Backend(ABC):
     @abstractmethod
     def as_strided(self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor: ...
 
+    def view_dtype(self, tensor: Tensor, dtype: DType) -> Tensor:
+        """The same bytes as elements of another dtype.
+
+        Where its size differs, the last dimension, whose elements are adjacent, becomes longer or shorter.
+        """
+        raise NotImplementedError
+
+    def flip(self, tensor: Tensor, dims: Sequence[int]) -> Tensor:
+        """A contiguous copy in which these dimensions run backwards; strides of views are never negative."""
+        raise NotImplementedError
+
     # -- operations ----------------------------------------------------------------------------------
 
     @abstractmethod
@@ -197,6 +214,24 @@ class Backend(ABC):
     ) -> Tensor:
         """dims None: all of them."""
 
+    def arg_reduce(self, op: str, a: Tensor, dim: int | None, keepdim: bool = False) -> Tensor:
+        """Places along a dimension (None: in the elements in C order), int64.
+
+        Of equal elements the first; nan before all others.
+        """
+        raise NotImplementedError
+
+    def scan(self, op: str, a: Tensor, dim: int, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+        """Totals of the elements so far along a dimension."""
+        raise NotImplementedError
+
+    def argsort(self, a: Tensor, dim: int, descending: bool = False) -> Tensor:
+        """Places that bring a dimension into order, int64; always stable.
+
+        nan is larger than all numbers, and equal to itself; -0 equals 0.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def softmax(self, a: Tensor, dim: int, log: bool = False) -> Tensor: ...
     @abstractmethod
@@ -205,6 +240,38 @@ class Backend(ABC):
     ) -> Tensor: ...
     @abstractmethod
     def index_select(self, a: Tensor, dim: int, index: Tensor) -> Tensor: ...
+    def gather(self, a: Tensor, dim: int, index: Tensor) -> Tensor:
+        """Elements of `a` at `index` along a dimension, at the index's own place in all others: its shape.
+
+        An index outside 0 .. size - 1 raises on the host, and is a fault of a device (at the next call that waits).
+        """
+        raise NotImplementedError
+
+    def scatter_(self, target: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool = False) -> None:
+        """Writes the elements of `source` where `gather` would read, or adds them; faults as there.
+
+        `source` has the index's shape or more, and the target's dtype. Equal indices: of several writes any one
+        stays (host: the last); sums are the same from run to run.
+        """
+        raise NotImplementedError
+
+    def index(self, a: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+        """``a[indices]``: one entry for each of the first dimensions, None for a whole one; at least one tensor.
+
+        The tensors are int32 or int64 and broadcast together; negative elements count from the end. Their dimensions
+        take the place of those indexed when these are neighbours, else they come first. Faults as `gather`.
+        """
+        raise NotImplementedError
+
+    def index_put_(
+        self, target: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+    ) -> None:
+        """``target[indices] = values``, or ``+=`` counting every repeated index.
+
+        `values` broadcasts to the shape of `index` and has the target's dtype. Order and faults as `scatter_`.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def embedding(self, weight: Tensor, index: Tensor) -> Tensor: ...
     @abstractmethod
@@ -223,6 +290,10 @@ class Backend(ABC):
     def uniform_(self, tensor: Tensor, low: float, high: float) -> None: ...
     @abstractmethod
     def normal_(self, tensor: Tensor, mean: float, std: float) -> None: ...
+    def random_bits_(self, tensor: Tensor) -> None:
+        """All 64 bits of each element of an int64 tensor."""
+        raise NotImplementedError
+
     @abstractmethod
     def seed(self, index: int, seed: int) -> None:
         """Seeds a device's generator and sets its offset to 0. Starts nothing."""

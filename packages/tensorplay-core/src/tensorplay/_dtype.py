@@ -12,8 +12,8 @@ from . import _tables
 from .errors import DTypeError
 
 # Categories in the order of promotion between kinds of numbers.
-BOOL, INT, FLOAT = range(3)
-_CATEGORIES = {"BOOL": BOOL, "INT": INT, "FLOAT": FLOAT}
+BOOL, INT, FLOAT, COMPLEX = range(4)
+_CATEGORIES = {"BOOL": BOOL, "INT": INT, "FLOAT": FLOAT, "COMPLEX": COMPLEX}
 
 
 class DType:
@@ -28,14 +28,18 @@ class DType:
     itemsize : int
         Bytes of one element.
     category : int
-        0 for bool, 1 for integers, 2 for floating point: the order of promotion.
+        0 for bool, 1 for integers, 2 for floating point, 3 for complex: the order of promotion.
     is_floating_point : bool
-        Whether it holds fractions.
+        Whether it holds fractions; complex dtypes are not floating.
+    is_complex : bool
+        Whether it holds complex numbers.
+    is_signed : bool
+        Whether it holds negative numbers.
     numpy : numpy.dtype
         The same type in NumPy (bfloat16 comes from `ml_dtypes`).
     """
 
-    __slots__ = ("category", "code", "is_floating_point", "itemsize", "name", "numpy")
+    __slots__ = ("category", "code", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy")
 
     def __init__(self, name: str, code: builtins.int, itemsize: builtins.int, category: str) -> None:
         self.name = name
@@ -43,10 +47,22 @@ class DType:
         self.itemsize = itemsize
         self.category = _CATEGORIES[category]
         self.is_floating_point = self.category == FLOAT
+        self.is_complex = self.category == COMPLEX
+        self.is_signed = name not in ("bool", "uint8")
         self.numpy: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
     def __repr__(self) -> str:
         return f"tensorplay.{self.name}"
+
+    def to_real(self) -> DType:
+        """The dtype of the parts of a complex one; itself when it is none."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> DType:
+        """The complex dtype that holds the elements of a floating one; itself when it is complex."""
+        if self.is_complex:
+            return self
+        return complex128 if self is float64 else complex64
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return _by_name, (self.name,)
@@ -61,14 +77,20 @@ _PROMOTION: dict[DType, dict[DType, DType]] = {
 }
 
 bool = DTYPES["bool"]
+uint8 = DTYPES["uint8"]
+int8 = DTYPES["int8"]
+int16 = short = DTYPES["int16"]
 int32 = int = DTYPES["int32"]
 int64 = long = DTYPES["int64"]
 float16 = half = DTYPES["float16"]
 bfloat16 = DTYPES["bfloat16"]
 float32 = float = DTYPES["float32"]
+float64 = double = DTYPES["float64"]
+complex64 = cfloat = DTYPES["complex64"]
+complex128 = cdouble = DTYPES["complex128"]
 
-#: The dtype of numbers of each category that come without one.
-DEFAULTS = {BOOL: bool, INT: int64, FLOAT: float32}
+#: The dtype of numbers of each category that come without one; `set_default_dtype` changes the last two.
+DEFAULTS = {BOOL: bool, INT: int64, FLOAT: float32, COMPLEX: complex64}
 
 
 def _by_name(name: str) -> DType:

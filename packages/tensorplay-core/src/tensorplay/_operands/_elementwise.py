@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def unary(op: str, a: Tensor, out: Tensor | None = None) -> Spec:
     """One operand."""
-    rule = _tables.UNARY[op][1]
-    result, compute = _apply_rule(op, rule, a.dtype)
+    _, takes, rule = _tables.UNARY[op]
+    result, compute = _apply_rule(op, takes, rule, a.dtype)
     return into(op, Spec(a.shape, result, a.device, compute), out)
 
 
@@ -28,7 +28,8 @@ def binary(op: str, a: Tensor | Scalar, b: Tensor | Scalar, out: Tensor | None =
     tensors = [operand for operand in (a, b) if isinstance(operand, Tensor)]
     device = device_of(op, *tensors)
     dtype = _promoted(op, a, b)
-    result, compute = _apply_rule(op, _tables.BINARY[op][1], dtype)
+    _, takes, rule = _tables.BINARY[op]
+    result, compute = _apply_rule(op, takes, rule, dtype)
     shape = _shape.broadcast(op, *(tensor.shape for tensor in tensors))
     return into(op, Spec(shape, result, device, compute), out)
 
@@ -61,10 +62,25 @@ def _ranked(operation: str, operand: Tensor | Scalar) -> tuple[DType, int]:
     return scalar_dtype(operation, operand), 0
 
 
-def _apply_rule(op: str, rule: str, dtype: DType) -> tuple[DType, DType]:
+#: The first and the last category that an op takes, and the words for them.
+_TAKEN = {
+    "ALL": (_dtype.BOOL, _dtype.COMPLEX, "any dtype"),
+    "REAL": (_dtype.BOOL, _dtype.FLOAT, "a dtype that is not complex"),
+    "NUMBERS": (_dtype.INT, _dtype.COMPLEX, "a dtype of numbers"),
+    "REAL_NUMBERS": (_dtype.INT, _dtype.FLOAT, "an integer or floating dtype"),
+    "BITS": (_dtype.BOOL, _dtype.INT, "bool or an integer dtype"),
+    "INTEGERS": (_dtype.INT, _dtype.INT, "an integer dtype"),
+    "FLOATS": (_dtype.FLOAT, _dtype.FLOAT, "a floating dtype"),
+}
+
+
+def _apply_rule(op: str, takes: str, rule: str, dtype: DType) -> tuple[DType, DType]:
     """Dtype of the result, and dtype to compute in, by the rules of ops.def."""
-    if rule == "NUMERIC" and dtype is _dtype.bool:
-        raise DTypeError(f"{op}: got dtype bool, expected a dtype of numbers")
-    if rule == "FLOAT" and not dtype.is_floating_point:
-        dtype = _dtype.float32
-    return (_dtype.bool if rule == "BOOL" else dtype), dtype
+    lowest, highest, words = _TAKEN[takes]
+    if not lowest <= dtype.category <= highest:
+        raise DTypeError(f"{op}: got dtype {dtype.name}, expected {words}")
+    if rule == "FLOAT" and dtype.category < _dtype.FLOAT:
+        dtype = _dtype.DEFAULTS[_dtype.FLOAT]
+    if rule == "BOOL":
+        return _dtype.bool, dtype
+    return (dtype.to_real() if rule == "MAGNITUDE" else dtype), dtype

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tensorplay._backend import Scalar
-from tensorplay._dtype import DType
-from tensorplay._shape import wrap_dims
-from tensorplay._tables import BINARY, REDUCE, UNARY
+from tensorplay._tables import BINARY, UNARY
 from tensorplay._tensor import Tensor
 
 from ._check import refused
+from ._indexing import Indexing
 from ._library import native
-from ._views import Views
+from ._reductions import Reductions
+from ._views import given, or_null
 
-_UNARY = {name: code for name, (code, _) in UNARY.items()}
-_BINARY = {name: code for name, (code, _) in BINARY.items()}
-_REDUCE = {name: code for name, (code, _) in REDUCE.items()}
-_NO_DTYPE = -1  # TP_DTYPE_NONE
+_UNARY = {name: row[0] for name, row in UNARY.items()}
+_BINARY = {name: row[0] for name, row in BINARY.items()}
 
 
-class Operations(Views):
-    """The operations of `Backend`."""
+class Operations(Reductions, Indexing):
+    """The elementwise operations and the products of `Backend`, and with its bases all others."""
 
     def unary(self, op: str, a: Tensor, out: Tensor | None = None) -> Tensor:
-        return _given(out, self.made("unary", (op, a, out), native.tp_unary, _UNARY[op], a._impl, _or_null(out)))
+        return given(out, self.made("unary", (op, a, out), native.tp_unary, _UNARY[op], a._impl, or_null(out)))
 
     def binary(self, op: str, a: Tensor | Scalar, b: Tensor | Scalar, out: Tensor | None = None) -> Tensor:
         # The operation that programs call most: written out, where the others share `made`.
@@ -49,55 +46,15 @@ class Operations(Views):
 
     def where(self, condition: Tensor, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
         made = self.made(
-            "where", (condition, a, b, out), native.tp_where, condition._impl, a._impl, b._impl, _or_null(out)
+            "where", (condition, a, b, out), native.tp_where, condition._impl, a._impl, b._impl, or_null(out)
         )
-        return _given(out, made)
-
-    def reduce(
-        self,
-        op: str,
-        a: Tensor,
-        dims: Sequence[int] | None,
-        keepdim: bool = False,
-        dtype: DType | None = None,
-        out: Tensor | None = None,
-    ) -> Tensor:
-        bits = _bits(op, dims, native.tp_tensor_ndim(a._impl)) if dims else 0
-        code = _NO_DTYPE if dtype is None else dtype.code
-        made = self.made(
-            "reduce", (op, a, dims, keepdim, dtype, out),
-            native.tp_reduce, _REDUCE[op], a._impl, bits, keepdim, code, _or_null(out),
-        )  # fmt: skip
-        return _given(out, made)
-
-    def softmax(self, a: Tensor, dim: int, log: bool = False) -> Tensor:
-        return self.made("softmax", (a, dim, log), native.tp_softmax, a._impl, dim, log, native.NULL)
-
-    def layer_norm(
-        self, a: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-    ) -> Tensor:
-        arguments = (a, normalized_shape, weight, bias, eps)
-        ndim = len(normalized_shape)
-        # C gets their number only; it compares a weight with the input itself.
-        sizes = a.shape[a.ndim - ndim :] if weight is None else weight.shape
-        if sizes != tuple(normalized_shape):
-            refused(None, "layer_norm", arguments)
-        return self.made(
-            "layer_norm", arguments,
-            native.tp_layer_norm, a._impl, ndim, _or_null(weight), _or_null(bias), eps, native.NULL,
-        )  # fmt: skip
-
-    def index_select(self, a: Tensor, dim: int, index: Tensor) -> Tensor:
-        return self.made("index_select", (a, dim, index), native.tp_index_select, a._impl, dim, index._impl)
-
-    def embedding(self, weight: Tensor, index: Tensor) -> Tensor:
-        return self.made("embedding", (weight, index), native.tp_embedding, weight._impl, index._impl)
+        return given(out, made)
 
     def matmul(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-        return _given(out, self.made("matmul", (a, b, out), native.tp_matmul, a._impl, b._impl, _or_null(out)))
+        return given(out, self.made("matmul", (a, b, out), native.tp_matmul, a._impl, b._impl, or_null(out)))
 
     def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        return self.made("linear", (a, weight, bias), native.tp_linear, a._impl, weight._impl, _or_null(bias))
+        return self.made("linear", (a, weight, bias), native.tp_linear, a._impl, weight._impl, or_null(bias))
 
 
 def _binary_scalar(op: str, a: Any, scalar: Any, is_reversed: int, into: Any) -> Any:
@@ -105,23 +62,3 @@ def _binary_scalar(op: str, a: Any, scalar: Any, is_reversed: int, into: Any) ->
     if isinstance(scalar, float):
         return native.tp_binary_float(_BINARY[op], a._impl, scalar, is_reversed, into)
     return native.tp_binary_int(_BINARY[op], a._impl, scalar, isinstance(scalar, bool), is_reversed, into)
-
-
-def _bits(op: str, dims: Sequence[int], ndim: int) -> int:
-    """The dimensions as bits, which cannot tell that one is named twice: so core refuses that here."""
-    bits = 0
-    for dim in dims:
-        place = dim + ndim if dim < 0 else dim
-        if not 0 <= place < ndim or bits >> place & 1:
-            return sum(1 << wrapped for wrapped in wrap_dims(op, dims, ndim))
-        bits |= 1 << place
-    return bits
-
-
-def _or_null(tensor: Tensor | None) -> Any:
-    return native.NULL if tensor is None else tensor._impl
-
-
-def _given(out: Tensor | None, made: Tensor) -> Tensor:
-    """What the caller gets: `out` itself when C has written into it (`made` is another handle to it)."""
-    return made if out is None else out

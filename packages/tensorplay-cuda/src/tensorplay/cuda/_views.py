@@ -76,3 +76,13 @@ class Views(Backend):
         return self.made(
             "as_strided", arguments, native.tp_tensor_as_strided, tensor._impl, len(shape), shape, strides, offset
         )
+
+
+def or_null(tensor: Tensor | None) -> Any:
+    """What C takes for a tensor that may be left out."""
+    return native.NULL if tensor is None else tensor._impl
+
+
+def given(out: Tensor | None, made: Tensor) -> Tensor:
+    """What the caller gets: `out` itself when C has written into it (`made` is another handle to it)."""
+    return made if out is None else out

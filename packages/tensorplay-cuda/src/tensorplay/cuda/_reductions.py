@@ -1,0 +1,66 @@
+"""Operations over dimensions on CUDA tensors: each is one call of C, queued on the current stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tensorplay._dtype import DType
+from tensorplay._shape import wrap_dims
+from tensorplay._tables import REDUCE
+from tensorplay._tensor import Tensor
+
+from ._check import refused
+from ._library import native
+from ._views import Views, given, or_null
+
+_REDUCE = {name: row[0] for name, row in REDUCE.items()}
+_NO_DTYPE = -1  # TP_DTYPE_NONE
+
+
+class Reductions(Views):
+    """The methods of `Backend` that work over dimensions."""
+
+    def reduce(
+        self,
+        op: str,
+        a: Tensor,
+        dims: Sequence[int] | None,
+        keepdim: bool = False,
+        dtype: DType | None = None,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        bits = _bits(op, dims, native.tp_tensor_ndim(a._impl)) if dims else 0
+        code = _NO_DTYPE if dtype is None else dtype.code
+        made = self.made(
+            "reduce", (op, a, dims, keepdim, dtype, out),
+            native.tp_reduce, _REDUCE[op], a._impl, bits, keepdim, code, or_null(out),
+        )  # fmt: skip
+        return given(out, made)
+
+    def softmax(self, a: Tensor, dim: int, log: bool = False) -> Tensor:
+        return self.made("softmax", (a, dim, log), native.tp_softmax, a._impl, dim, log, native.NULL)
+
+    def layer_norm(
+        self, a: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+    ) -> Tensor:
+        arguments = (a, normalized_shape, weight, bias, eps)
+        ndim = len(normalized_shape)
+        # C gets their number only; it compares a weight with the input itself.
+        sizes = a.shape[a.ndim - ndim :] if weight is None else weight.shape
+        if sizes != tuple(normalized_shape):
+            refused(None, "layer_norm", arguments)
+        return self.made(
+            "layer_norm", arguments,
+            native.tp_layer_norm, a._impl, ndim, or_null(weight), or_null(bias), eps, native.NULL,
+        )  # fmt: skip
+
+
+def _bits(op: str, dims: Sequence[int], ndim: int) -> int:
+    """The dimensions as bits, which cannot tell that one is named twice: so core refuses that here."""
+    bits = 0
+    for dim in dims:
+        place = dim + ndim if dim < 0 else dim
+        if not 0 <= place < ndim or bits >> place & 1:
+            return sum(1 << wrapped for wrapped in wrap_dims(op, dims, ndim))
+        bits |= 1 << place
+    return bits
