@@ -32,11 +32,13 @@
 
 /* ---- any strides and dtypes, computed in T: float or long long ---- */
 
-/* Ops whose formulas take T. */
+/* Which of the words of ops.def are about T. */
 template <typename T>
 struct tp_takes {
-  static constexpr bool FLOAT = tp_same<T, float>::value;
-  static constexpr bool SAME = true, MAGNITUDE = true, BOOL = true;
+  static constexpr bool floating = tp_is_floating<T>, complex = tp_is_complex<T>;
+  static constexpr bool ALL = true, NUMBERS = true, REAL = !complex, REAL_NUMBERS = !complex;
+  static constexpr bool BITS = !floating && !complex, INTEGERS = BITS, FLOATS = floating;
+  static constexpr bool SAME = true, MAGNITUDE = true, BOOL = true, FLOAT = floating || complex;
 };
 
 template <typename T>
@@ -44,7 +46,7 @@ TP_DEVICE T tp_unary_of(int op, T x) {
   switch (op) {
 #define TP_UNARY(name, code, takes, rule, kernels)                                  \
   case code:                                                                        \
-    if constexpr (tp_takes<T>::rule) return static_cast<T>(tp_##name(x));           \
+    if constexpr (tp_takes<T>::takes && tp_takes<T>::rule) return static_cast<T>(tp_##name(x));           \
     break;
 #include "ops.def"
   }
@@ -56,7 +58,7 @@ TP_DEVICE T tp_binary_of(int op, T a, T b) {
   switch (op) {
 #define TP_BINARY(name, code, takes, rule, kernels)                                 \
   case code:                                                                        \
-    if constexpr (tp_takes<T>::rule) return static_cast<T>(tp_##name(a, b));        \
+    if constexpr (tp_takes<T>::takes && tp_takes<T>::rule) return static_cast<T>(tp_##name(a, b));        \
     break;
 #include "ops.def"
   }
