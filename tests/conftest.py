@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import random
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -78,3 +80,12 @@ def _same_random_numbers() -> None:
     package: Any = sys.modules.get("tensorplay")
     if package is not None:
         package.manual_seed(0)
+
+
+@pytest.fixture
+def fresh_seed() -> int:
+    """A seed of its own for each run of a test; a failure prints it, and TENSORPLAY_TEST_SEED repeats it."""
+    given = os.environ.get("TENSORPLAY_TEST_SEED")
+    seed = int(given) if given else random.SystemRandom().randrange(1000, 2**31)
+    print(f"TENSORPLAY_TEST_SEED={seed}")
+    return seed
