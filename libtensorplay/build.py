@@ -165,7 +165,7 @@ def build_program(
 
 def build_emulated_images(out: Path) -> None:
     """The emulated device finds kernels by name in its own program: an image only says which family it is."""
-    from nvrtc import pack
+    from images import pack
 
     out.mkdir(parents=True, exist_ok=True)
     for source in sorted((HERE / "kernels").glob("*.cu")):
@@ -192,7 +192,7 @@ def build_binding(out: Path) -> None:
 
 def build_kernels(versions: list[str], out: Path) -> None:
     """Compiles every kernel file for the GPU, with the half types of the newest toolkit."""
-    from nvrtc import build_images
+    from images import build_images
 
     build_images(HERE / "kernels", toolkit.find_toolkit(versions[-1]).include[0], out)
 

@@ -30,8 +30,9 @@ HEADERS_OF_EMULATED = "13.0"
 CRT = "nvidia-cuda-crt==13.0.88"
 # nv/target, which cuda_fp16.h includes when the host's compiler reads it.
 CCCL = "nvidia-cuda-cccl==13.0.85"
-# Its cubins load in drivers of CUDA 12 and 13, so both libraries share them.
+# Their cubins load in drivers of CUDA 12 and 13, so both libraries share them. Of nvcc only ptxas is used.
 NVRTC = "nvidia-cuda-nvrtc-cu12==12.9.86"
+PTXAS = "nvidia-cuda-nvcc-cu12==12.9.86"
 CFFI = "cffi>=2.0"
 
 
@@ -100,7 +101,7 @@ def requirements(targets: list[str], kernels: bool) -> list[str]:
     if "emulated" in targets:
         needed.append(CCCL)
     if kernels and targets != ["emulated"]:
-        needed.append(NVRTC)
+        needed += [NVRTC, PTXAS]
     return needed
 
 
