@@ -182,3 +182,13 @@ def copy_(target: Tensor, source: Tensor) -> None:
             host.copy_(target, fetched)
         else:
             backend.copy_from_host_(target, host.to_host(fetched))
+
+
+def into(operation: str, result: Tensor, out: Tensor | None) -> Tensor:
+    """The result of what core composed; or `out`, once it was written there."""
+    if out is None:
+        return result
+    common(operation, result, out)
+    _operands.into(operation, _operands.Spec(result.shape, result.dtype, result.device, result.dtype), out)
+    copy_(out, result)
+    return out

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _indexing, _print
 from ._handle import Handle
-from ._ops import conversion, elementwise, inplace, operators, products, reductions, views
+from ._ops import conversion, elementwise, inplace, operators, products, rearranging, reductions, splitting, views
 from .errors import DTypeError
 
 
@@ -40,20 +40,32 @@ class Tensor(Handle):
     view = views.view
     view_as = views.view_as
     reshape = views.reshape
+    reshape_as = views.reshape_as
     flatten = views.flatten
+    ravel = views.ravel
+    unflatten = views.unflatten
     transpose = views.transpose
-    swapaxes = views.transpose
+    swapdims = views.transpose
+    swapaxes = views.swapaxes
     t = views.t
+    adjoint = views.adjoint
     permute = views.permute
+    movedim = views.movedim
+    moveaxis = views.movedim
     expand = views.expand
+    broadcast_to = views.broadcast_to
     expand_as = views.expand_as
     squeeze = views.squeeze
     unsqueeze = views.unsqueeze
     select = views.select
     narrow = views.narrow
-    split = views.split
-    chunk = views.chunk
+    diagonal = views.diagonal
+    unfold = views.unfold
     as_strided = views.as_strided
+    split = splitting.split
+    tensor_split = splitting.tensor_split
+    chunk = splitting.chunk
+    unbind = splitting.unbind
 
     @property
     def T(self) -> Tensor:
@@ -64,6 +76,28 @@ class Tensor(Handle):
     def mT(self) -> Tensor:
         """The last two dimensions exchanged."""
         return self._backend.transpose(self, -2, -1)
+
+    @property
+    def H(self) -> Tensor:
+        """A matrix transposed, with the conjugates of complex elements."""
+        return views.adjoint(views.matrix("H", self))
+
+    @property
+    def mH(self) -> Tensor:
+        """As `adjoint`."""
+        return views.adjoint(self)
+
+    # -- copies in another order ----------------------------------------------------------------------
+
+    flip = rearranging.flip
+    fliplr = rearranging.fliplr
+    flipud = rearranging.flipud
+    rot90 = rearranging.rot90
+    roll = rearranging.roll
+    repeat = rearranging.repeat
+    repeat_interleave = rearranging.repeat_interleave
+    tile = rearranging.tile
+    diag = rearranging.diag
 
     def __getitem__(self, key: Any) -> Tensor:
         return _indexing.get(self, key)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .. import _creation, _dispatch, _dtype, _shape
 from .._ops.elementwise import gelu, maximum, relu, sigmoid, tanh, where
+from .._ops.padding import pad
 from .._ops.reductions import log_softmax, softmax
 from .._tensor import Tensor
 from ..errors import DTypeError, InvalidArgumentError
@@ -19,6 +20,7 @@ __all__ = [
     "linear",
     "log_softmax",
     "normalize",
+    "pad",
     "relu",
     "scaled_dot_product_attention",
     "sigmoid",
