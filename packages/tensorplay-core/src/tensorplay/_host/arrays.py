@@ -1,4 +1,4 @@
-"""Arrays that the host backend's families share: working dtypes, storages, scalars."""
+"""Arrays that the host backend's families share: working dtypes, casts, scalars, storages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _dtype
 from .._dtype import DType
 
 if TYPE_CHECKING:
@@ -14,17 +15,51 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_FLOAT32 = np.dtype(np.float32)
+_INT64 = np.dtype(np.int64)
+# The dtypes that are computed in another one.
+_WORKING = {_dtype.float16: _FLOAT32, _dtype.bfloat16: _FLOAT32}
+_WORKING |= {dtype: _INT64 for dtype in _dtype.DTYPES.values() if dtype.category == _dtype.INT}
+
 
 def working(dtype: DType) -> np.dtype[Any]:
-    """The NumPy dtype that is computed in: float32 for the half types."""
-    return np.dtype(np.float32) if dtype.is_floating_point else dtype.numpy
+    """The NumPy dtype that is computed in: float32 for the half types, int64 for integers."""
+    return _WORKING.get(dtype, dtype.numpy)
 
 
 def cast(array: Array, dtype: np.dtype[Any]) -> Array:
-    """The array in another dtype; itself when it has it already."""
-    # A cast of nan or of a number too large to an integer has no right result, so no warning either.
+    """The array in another dtype by the rules of kernels/element.h; itself when it has it already.
+
+    Complex numbers lose their imaginary part, fractions are cut off, integers wrap, and what is too large for
+    int32 or int64 becomes the number next to it. float16 and bfloat16 are made of float32.
+    """
+    if array.dtype == dtype:
+        return array
     with np.errstate(all="ignore"):
+        if array.dtype.kind == "c" and dtype.kind not in "cb":
+            array = array.real
+        if dtype.kind in "iu" and array.dtype.kind in "fV":
+            return _truncated(array, dtype)
+        # ml_dtypes' types are of kind V.
+        if dtype.itemsize == 2 and dtype.kind in "fV":
+            array = array.astype(np.float32)
+        elif array.dtype.kind == "V" and dtype.kind == "c":
+            array = array.astype(np.float32)
         return array.astype(dtype, copy=False)
+
+
+def _truncated(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Fractions to integers; narrow ones are cut from int64."""
+    if array.dtype.kind == "V":
+        array = array.astype(np.float32)
+    limits = np.iinfo(dtype if dtype == np.int32 else np.int64)
+    # What NumPy makes of numbers beyond the range depends on the processor.
+    result = np.asarray(array.astype(np.int64))
+    np.copyto(result, limits.max, where=array >= limits.max)
+    np.copyto(result, limits.min, where=array <= limits.min)
+    # As a GPU's instructions have it.
+    np.copyto(result, 0 if dtype == np.int32 else limits.min, where=np.isnan(array))
+    return result.astype(dtype, copy=False)
 
 
 def widened(array: Array, dtype: DType) -> Array:
@@ -33,11 +68,14 @@ def widened(array: Array, dtype: DType) -> Array:
 
 
 def scalar(value: Scalar, dtype: np.dtype[Any]) -> Array:
-    """A number as an array without dimensions; integers that are too large for the dtype wrap."""
-    if isinstance(value, int) and dtype.kind == "i":
-        return np.asarray(value, np.int64).astype(dtype)
-    with np.errstate(all="ignore"):
-        return np.asarray(value).astype(dtype)
+    """A number as an array without dimensions, cast as an element is."""
+    return cast(np.asarray(value, _INT64 if type(value) is int else None), dtype)
+
+
+def contiguous(array: Array) -> Array:
+    """The array itself when its elements lie in C order, else a copy."""
+    # np.ascontiguousarray would give an array without dimensions one dimension.
+    return array if array.flags.c_contiguous else array.copy(order="C")
 
 
 def storage(array: Array) -> Array:

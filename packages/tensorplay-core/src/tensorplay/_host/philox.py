@@ -35,25 +35,48 @@ def words(seed: int, offset: int, numel: int) -> Array:
     return result
 
 
+def pairs(bits: Array) -> Array:
+    """Words two by two as uint64, the first of each pair in the low half."""
+    wide = bits.astype(np.uint64)
+    result: Array = wide[0::2] | wide[1::2] << _HALF
+    return result
+
+
 def uniform(bits: Array, low: float, high: float, dtype: np.dtype[Any]) -> Array:
-    """low <= x < high in `dtype`, from one word each."""
+    """low <= x < high in `dtype`; uint32 bits make float32 and the half types, uint64 bits float64."""
     low_t, high_t = dtype.type(low), dtype.type(high)
     # ml_dtypes has its own nextafter for its own types.
     below = max(np.nextafter(high_t, dtype.type(-np.inf)), low_t)
-    span = np.float32(np.float64(high_t) - np.float64(low_t))
-    fractions = (bits >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
-    values: Array = np.minimum(fractions * span + np.float32(low_t), np.float32(below))
+    wide = np.float32 if bits.dtype == np.uint32 else np.float64
+    span = wide(np.float64(high_t) - np.float64(low_t))
+    values: Array = np.minimum(_fractions(bits) * span + wide(low_t), wide(below))
     return values.astype(dtype)
 
 
-def normal(bits: Array, mean: float, std: float, dtype: np.dtype[Any]) -> Array:
-    """Mean and standard deviation by Box and Muller; an even number of words, one for each element."""
+def normal(bits: Array, mean: float, std: float) -> Array:
+    """Mean and standard deviation by Box and Muller; an even number of bits, uint32 for float32, uint64 for float64."""
     first, second = bits[0::2], bits[1::2]
-    u = first.astype(np.float32) * np.float32(2.0**-32) + np.float32(2.0**-33)
-    turns = (second >> np.uint32(8)).astype(np.float64) * 2.0**-24
+    wide: type[Any]
+    if bits.dtype == np.uint32:
+        wide = np.float32
+        u = first.astype(np.float32) * np.float32(2.0**-32) + np.float32(2.0**-33)
+    else:
+        wide = np.float64
+        u = _fractions(first) + 2.0**-54
+    turns = _fractions(second).astype(np.float64)
     radius = np.sqrt(-2.0 * np.log(u.astype(np.float64)))
     z = np.stack([radius * _cos_turns(turns), radius * _cos_turns(turns - 0.25)], axis=-1).reshape(-1)
-    result: Array = (np.float32(mean) + np.float32(std) * z.astype(np.float32)).astype(dtype)
+    result: Array = wide(mean) + wide(std) * z.astype(wide)
+    return result
+
+
+def _fractions(bits: Array) -> Array:
+    """0 <= u < 1, exact: 24 bits in float32, 53 in float64."""
+    result: Array
+    if bits.dtype == np.uint32:
+        result = (bits >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+    else:
+        result = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return result
 
 

@@ -1,42 +1,39 @@
-"""Products of matrices, and rows by index, on arrays."""
+"""Products of matrices."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import OutOfRangeError
+from .. import _operands
+from .._tensor import Tensor
 from . import arrays
+from .arrays import Array
+from .views import Views
 
 if TYPE_CHECKING:
     from .._dtype import DType
 
-Array = np.ndarray[Any, Any]
+
+class Products(Views):
+    """The methods of `Backend` that multiply matrices."""
+
+    def matmul(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+        spec = _operands.matmul(a, b, out)
+        return self.finish(_matmul(a._impl, b._impl, spec.compute), spec, out)
+
+    def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        spec = _operands.linear(a, weight, bias)
+        rows = a._impl
+        rows = rows.reshape(-1 if rows.size else int(np.prod(rows.shape[:-1])), rows.shape[-1])
+        product = _matmul(rows, weight._impl.T, spec.compute).reshape(spec.shape)
+        if bias is not None:
+            product = product + arrays.widened(bias._impl, spec.compute)
+        return self.finish(product, spec)
 
 
-def matmul(a: Array, b: Array, dtype: DType) -> Array:
-    """a @ b, added up in float32."""
+def _matmul(a: Array, b: Array, dtype: DType) -> Array:
+    """a @ b, added up in the working dtype."""
     with np.errstate(all="ignore"):
         return np.asarray(np.matmul(arrays.widened(a, dtype), arrays.widened(b, dtype)))
-
-
-def linear(a: Array, weight: Array, bias: Array | None, dtype: DType) -> Array:
-    """a @ weight.T + bias, added up in float32 and rounded once."""
-    rows = a.reshape(-1, a.shape[-1]) if a.size else a.reshape(int(np.prod(a.shape[:-1])), a.shape[-1])
-    product = matmul(rows, weight.T, dtype).reshape(*a.shape[:-1], weight.shape[0])
-    return product if bias is None else product + arrays.widened(bias, dtype)
-
-
-def checked_index(operation: str, index: Array, size: int, what: str) -> Array:
-    """The index, once all of it lies in 0 .. size - 1; worded as the fault of a device is (device.c).
-
-    Raises
-    ------
-    OutOfRangeError
-        An element is outside; the text has the first such one.
-    """
-    outside = index[(index < 0) | (index >= size)]
-    if outside.size:
-        raise OutOfRangeError(f"{operation}: index {outside.flat[0]} is out of range for {what} on cpu")
-    return index

@@ -8,11 +8,12 @@ own check has refused, to word the refusal.
 
 from ._creation import arange, copy_, copy_from_host_, empty, fill_, from_host, full, to
 from ._elementwise import binary, unary, where
+from ._indexing import gather, index, index_put_, scatter_
 from ._products import linear, matmul
-from ._random import normal_, uniform_
-from ._reductions import layer_norm, reduce, softmax
+from ._random import normal_, random_bits_, uniform_
+from ._reductions import arg_reduce, argsort, layer_norm, reduce, scan, softmax
 from ._rows import embedding, index_select
-from ._spec import Spec, check_device, device_of, scalar_dtype
+from ._spec import Spec, check_device, device_of, into, scalar_dtype
 from ._views import (
     as_strided,
     expand,
@@ -29,6 +30,8 @@ from ._views import (
 __all__ = [
     "Spec",
     "arange",
+    "arg_reduce",
+    "argsort",
     "as_strided",
     "binary",
     "check_device",
@@ -41,15 +44,22 @@ __all__ = [
     "fill_",
     "from_host",
     "full",
+    "gather",
+    "index",
+    "index_put_",
     "index_select",
+    "into",
     "layer_norm",
     "linear",
     "matmul",
     "normal_",
     "permute",
+    "random_bits_",
     "reduce",
     "reshape",
     "scalar_dtype",
+    "scan",
+    "scatter_",
     "select",
     "slice",
     "softmax",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from .. import _dtype
+from ..errors import DTypeError, InvalidArgumentError
 from ._spec import check_target, floating
 
 if TYPE_CHECKING:
@@ -16,14 +17,15 @@ if TYPE_CHECKING:
 
 def uniform_(tensor: Tensor, low: float, high: float) -> None:
     """low <= x < high, both rounded to the tensor's dtype."""
-    numpy = floating("uniform_", tensor).numpy
+    dtype = floating("uniform_", tensor)
     check_target("uniform_", tensor)
+    wide = _dtype.float64 if dtype is _dtype.float64 else _dtype.float32
     with np.errstate(over="ignore", invalid="ignore"):
-        span = np.float32(np.float64(numpy.type(high)) - np.float64(numpy.type(low)))
+        span = wide.numpy.type(np.float64(dtype.numpy.type(high)) - np.float64(dtype.numpy.type(low)))
     if not (np.isfinite(span) and span >= 0):
+        holders = " and ".join(dict.fromkeys((dtype.name, wide.name)))
         raise InvalidArgumentError(
-            f"uniform_: got {low} to {high}, expected finite limits in rising order, "
-            f"and a distance that {tensor.dtype.name} and float32 hold"
+            f"uniform_: got {low} to {high}, expected finite limits in rising order, and a distance that {holders} hold"
         )
 
 
@@ -33,3 +35,10 @@ def normal_(tensor: Tensor, mean: float, std: float) -> None:
     check_target("normal_", tensor)
     if not (math.isfinite(std) and std >= 0):
         raise InvalidArgumentError(f"normal_: got a standard deviation of {std}, expected a finite one of 0 or more")
+
+
+def random_bits_(tensor: Tensor) -> None:
+    """64 bits in each element."""
+    if tensor.dtype is not _dtype.int64:
+        raise DTypeError(f"random_bits_: got dtype {tensor.dtype.name}, expected int64")
+    check_target("random_bits_", tensor)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .. import _dtype, _shape, _tables
 from .._dtype import DType
+from .._shape import Shape
 from ..errors import DTypeError, InvalidArgumentError
 from ._spec import Spec, device_of, floating, into
 
@@ -31,10 +32,33 @@ def reduce(
                 raise InvalidArgumentError(
                     f"{op}: got shape {a.shape}, expected elements in dimension {dim}: {op} of nothing has no value"
                 )
-    shape = tuple(
-        1 if place in reduced else size for place, size in enumerate(a.shape) if keepdim or place not in reduced
-    )
-    return into(op, Spec(shape, result, a.device, a.dtype), out)
+    return into(op, Spec(_kept(a.shape, reduced, keepdim), result, a.device, a.dtype), out)
+
+
+def arg_reduce(op: str, a: Tensor, dim: int | None, keepdim: bool = False) -> Spec:
+    """The place of one element of a dimension, or of the whole tensor."""
+    _refuse_complex(op, a)
+    reduced = tuple(range(a.ndim)) if dim is None else _shape.wrap_dims(op, (dim,), a.ndim)
+    for place in reduced:
+        if a.shape[place] == 0:
+            raise InvalidArgumentError(
+                f"{op}: got shape {a.shape}, expected elements in dimension {place}: {op} of nothing has no value"
+            )
+    return Spec(_kept(a.shape, reduced, keepdim), _dtype.int64, a.device, a.dtype)
+
+
+def scan(op: str, a: Tensor, dim: int, dtype: DType | None = None, out: Tensor | None = None) -> Spec:
+    """Running totals of a dimension."""
+    _shape.wrap_dim(op, dim, a.ndim)
+    result = _result_dtype(op, _tables.SCAN[op][1], a.dtype, dtype)
+    return into(op, Spec(a.shape, result, a.device, a.dtype), out)
+
+
+def argsort(a: Tensor, dim: int, descending: bool = False) -> Spec:
+    """Places in order."""
+    _shape.wrap_dim("argsort", dim, a.ndim)
+    _refuse_complex("argsort", a)
+    return Spec(a.shape, _dtype.int64, a.device, a.dtype)
 
 
 def softmax(a: Tensor, dim: int, log: bool = False) -> Spec:
@@ -62,6 +86,16 @@ def layer_norm(
     return Spec(a.shape, dtype, device, dtype)
 
 
+def _kept(shape: Shape, reduced: Shape, keepdim: bool) -> Shape:
+    """The shape without the reduced dimensions, or with sizes of 1 in their places."""
+    return tuple(1 if place in reduced else size for place, size in enumerate(shape) if keepdim or place not in reduced)
+
+
+def _refuse_complex(op: str, a: Tensor) -> None:
+    if a.dtype.is_complex:
+        raise DTypeError(f"{op}: got dtype {a.dtype.name}, expected one that is not complex")
+
+
 def _result_dtype(op: str, rule: str, operand: DType, wanted: DType | None) -> DType:
     """The dtype of the result by the rules of ops.def; only sums and means take another one."""
     if wanted is not None and rule not in ("SUM", "FLOAT"):
@@ -71,7 +105,7 @@ def _result_dtype(op: str, rule: str, operand: DType, wanted: DType | None) -> D
     if rule == "SAME":
         return operand
     if rule == "SUM":
-        return wanted or (operand if operand.is_floating_point else _dtype.int64)
+        return wanted or (operand if operand.category >= _dtype.FLOAT else _dtype.int64)
     result = wanted or operand
     if not result.is_floating_point:
         raise DTypeError(f"{op}: got dtype {result.name}, expected a floating dtype: float16, bfloat16 or float32")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _dtype, _shape
-from ..errors import DTypeError, InvalidArgumentError
+from .. import _shape
+from ..errors import InvalidArgumentError
+from ._indexing import check_index
 from ._spec import Spec, device_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def index_select(a: Tensor, dim: int, index: Tensor) -> Spec:
     """Slices of one dimension."""
     dim = _shape.wrap_dim("index_select", dim, a.ndim)
     device = device_of("index_select", a, index)
-    _check_index("index_select", index)
+    check_index("index_select", index)
     if index.ndim > 1:
         raise InvalidArgumentError(f"index_select: got an index of shape {index.shape}, expected at most one dimension")
     shape = (*a.shape[:dim], index.numel(), *a.shape[dim + 1 :]) if a.ndim else ()
@@ -30,13 +31,8 @@ def index_select(a: Tensor, dim: int, index: Tensor) -> Spec:
 def embedding(weight: Tensor, index: Tensor) -> Spec:
     """Rows of a matrix, in the shape of the index."""
     device = device_of("embedding", weight, index)
-    _check_index("embedding", index)
+    check_index("embedding", index)
     if weight.ndim != 2:
         raise InvalidArgumentError(f"embedding: got a weight of shape {weight.shape}, expected two dimensions")
     shape = _shape.check_sizes("embedding", index.shape + weight.shape[1:], weight.dtype.itemsize)
     return Spec(shape, weight.dtype, device, weight.dtype)
-
-
-def _check_index(operation: str, index: Tensor) -> None:
-    if index.dtype.category != _dtype.INT:
-        raise DTypeError(f"{operation}: got an index of dtype {index.dtype.name}, expected int32 or int64")

@@ -84,7 +84,9 @@ def scalar_dtype(operation: str, value: Scalar) -> DType:
             raise InvalidArgumentError(f"{operation}: got the integer {value}, expected one that int64 holds")
         return _dtype.int64
     if isinstance(value, float):
-        return _dtype.float32
+        return _dtype.DEFAULTS[_dtype.FLOAT]
+    if isinstance(value, complex):
+        return _dtype.DEFAULTS[_dtype.COMPLEX]
     raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor or a number")
 
 

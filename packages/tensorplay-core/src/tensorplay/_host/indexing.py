@@ -1,0 +1,106 @@
+"""Elements by their indices, reading and writing. All indices are checked before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _operands
+from .._tensor import Tensor
+from ..errors import OutOfRangeError
+from . import arrays
+from .arrays import Array
+from .views import Views
+
+
+class Indexing(Views):
+    """The methods of `Backend` that take tensors of indices."""
+
+    def index_select(self, a: Tensor, dim: int, index: Tensor) -> Tensor:
+        spec = _operands.index_select(a, dim, index)
+        array = a._impl if a.ndim else a._impl.reshape(1)
+        size = array.shape[dim]
+        places = _checked("index_select", index._impl.reshape(-1), size, f"a dimension of size {size}")
+        return self.finish(np.take(array, places, axis=dim).reshape(spec.shape), spec)
+
+    def embedding(self, weight: Tensor, index: Tensor) -> Tensor:
+        spec = _operands.embedding(weight, index)
+        size = weight.shape[0]
+        rows = _checked("embedding", index._impl, size, f"{size} rows")
+        return self.finish(np.take(weight._impl, rows, axis=0), spec)
+
+    def gather(self, a: Tensor, dim: int, index: Tensor) -> Tensor:
+        spec = _operands.gather(a, dim, index)
+        key = _along("gather", a._impl, dim, index._impl)
+        return self.finish(np.atleast_1d(a._impl)[key].reshape(spec.shape), spec)
+
+    def scatter_(self, target: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool = False) -> None:
+        _operands.scatter_(target, dim, index, source, accumulate)
+        key = _along("scatter_", target._impl, dim, index._impl)
+        used = source._impl[tuple(map(slice, index.shape))]
+        # A reshape of an array without dimensions is a view, which is written into.
+        whole = target._impl if target.ndim else target._impl.reshape(1)
+        _put(whole, key, used if used.ndim else used.reshape(1), accumulate)
+
+    def index(self, a: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+        spec = _operands.index(a, indices)
+        found = a._impl[_key("index", a, indices)]
+        # Indices without dimensions give a view, or a scalar.
+        return self.finish(np.array(found, order="C"), spec)
+
+    def index_put_(
+        self, target: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+    ) -> None:
+        _operands.index_put_(target, indices, values, accumulate)
+        _put(target._impl, _key("index_put_", target, indices), values._impl, accumulate)
+
+
+def _checked(operation: str, index: Array, size: int, what: str, first: int = 0) -> Array:
+    """The index, once all of it lies in `first` .. size - 1; worded as the fault of a device is (device.c).
+
+    Raises
+    ------
+    OutOfRangeError
+        An element is outside; the text has the first such one.
+    """
+    outside = index[(index < first) | (index >= size)]
+    if outside.size:
+        raise OutOfRangeError(f"{operation}: index {outside.flat[0]} is out of range for {what} on cpu")
+    return index
+
+
+def _along(operation: str, array: Array, dim: int, index: Array) -> tuple[Array, ...]:
+    """A key that takes the index along a dimension, and each place of its own along the others."""
+    size = array.shape[dim] if array.ndim else 1
+    index = _checked(operation, index, size, f"a dimension of size {size}")
+    if not index.ndim:
+        return (index.reshape(1),)
+    key = list(np.ogrid[tuple(map(slice, index.shape))])
+    key[dim] = index
+    return tuple(key)
+
+
+def _key(operation: str, a: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    """NumPy's key for the indices, whose rule for the place of their dimensions is that of `Backend.index`."""
+    key: list[Any] = []
+    for index, size in zip(indices, a.shape, strict=False):
+        if index is None:
+            key.append(slice(None))
+        else:
+            key.append(_checked(operation, index._impl, size, f"a dimension of size {size}", -size))
+    return tuple(key)
+
+
+def _put(target: Array, key: tuple[Any, ...], values: Array, accumulate: bool) -> None:
+    """target[key] = values, of equal places the last; or the sum of all of them, rounded once."""
+    if not accumulate:
+        target[key] = values.copy() if np.may_share_memory(target, values) else values
+        return
+    exact = {"b": np.int64, "i": np.int64, "u": np.int64, "c": np.complex128}.get(target.dtype.kind, np.float64)
+    total = arrays.cast(target, np.dtype(exact))
+    total = total.copy() if total is target else total
+    with np.errstate(all="ignore"):
+        np.add.at(total, key, arrays.cast(values, np.dtype(exact)))
+    target[...] = arrays.cast(total, target.dtype)

@@ -1,0 +1,106 @@
+"""Elements by their indices. The values of the indices are the device's business."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .. import _dtype, _shape
+from .._shape import Shape
+from ..errors import DTypeError, InvalidArgumentError
+from ._spec import Spec, check_target, device_of
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+def check_index(operation: str, index: Tensor) -> None:
+    """Refuses what is no tensor of indices.
+
+    Raises
+    ------
+    DTypeError
+        Its dtype is another one than int32 and int64.
+    """
+    if index.dtype not in (_dtype.int32, _dtype.int64):
+        raise DTypeError(f"{operation}: got an index of dtype {index.dtype.name}, expected int32 or int64")
+
+
+def gather(a: Tensor, dim: int, index: Tensor) -> Spec:
+    """Elements along a dimension."""
+    device = device_of("gather", a, index)
+    _check_along("gather", a, dim, index)
+    return Spec(index.shape, a.dtype, device, a.dtype)
+
+
+def scatter_(target: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool = False) -> None:
+    """Elements along a dimension, written."""
+    device_of("scatter_", target, index, source)
+    _check_along("scatter_", target, dim, index)
+    _check_values("scatter_", target, source)
+    if source.ndim != index.ndim or any(size > room for size, room in zip(index.shape, source.shape, strict=True)):
+        raise InvalidArgumentError(
+            f"scatter_: got an index of shape {index.shape} and a source of shape {source.shape}, "
+            "expected a source of the index's shape or more"
+        )
+    check_target("scatter_", target)
+
+
+def index(a: Tensor, indices: Sequence[Tensor | None]) -> Spec:
+    """Elements by indices of several dimensions."""
+    device = device_of("index", a, *indices)
+    return Spec(_indexed("index", a, indices), a.dtype, device, a.dtype)
+
+
+def index_put_(target: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> None:
+    """Elements by indices of several dimensions, written."""
+    device_of("index_put_", target, values, *indices)
+    shape = _indexed("index_put_", target, indices)
+    _check_values("index_put_", target, values)
+    lead = len(shape) - values.ndim
+    if lead < 0 or any(size not in (1, shape[lead + place]) for place, size in enumerate(values.shape)):
+        raise InvalidArgumentError(
+            f"index_put_: got values of shape {values.shape}, expected ones that broadcast to {shape}"
+        )
+    check_target("index_put_", target)
+
+
+def _check_along(operation: str, a: Tensor, dim: int, index: Tensor) -> None:
+    """Refuses an index that does not lie inside the other dimensions."""
+    dim = _shape.wrap_dim(operation, dim, a.ndim)
+    check_index(operation, index)
+    if max(index.ndim, 1) != max(a.ndim, 1):
+        raise InvalidArgumentError(
+            f"{operation}: got an index of shape {index.shape}, expected as many dimensions as shape {a.shape} has"
+        )
+    sizes = zip(index.shape, a.shape, strict=False)
+    if any(place != dim and size > room for place, (size, room) in enumerate(sizes)):
+        raise InvalidArgumentError(
+            f"{operation}: got an index of shape {index.shape} along dimension {dim} of shape {a.shape}, "
+            "expected no larger size in any other dimension"
+        )
+
+
+def _check_values(operation: str, target: Tensor, values: Tensor) -> None:
+    if values.dtype is not target.dtype:
+        raise DTypeError(f"{operation}: got values of dtype {values.dtype.name}, expected {target.dtype.name}")
+
+
+def _indexed(operation: str, a: Tensor, indices: Sequence[Tensor | None]) -> Shape:
+    """The shape of ``a[indices]``."""
+    given = [place for place, index in enumerate(indices) if index is not None]
+    if not given or len(indices) > a.ndim:
+        raise InvalidArgumentError(
+            f"{operation}: got {len(indices)} indices, {len(given)} of them tensors, into shape {a.shape}, "
+            f"expected at least one tensor and at most {a.ndim} indices"
+        )
+    shapes = []
+    for index in indices:
+        if index is not None:
+            check_index(operation, index)
+            shapes.append(index.shape)
+    shared = _shape.broadcast(operation, *shapes)
+    kept = tuple(size for place, size in enumerate(a.shape) if place not in given)
+    # Before the first indexed dimension, when the indexed ones are neighbours.
+    lead = given[0] if given[-1] - given[0] == len(given) - 1 else 0
+    return _shape.check_sizes(operation, kept[:lead] + shared + kept[lead:], a.dtype.itemsize)
