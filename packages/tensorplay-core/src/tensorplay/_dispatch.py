@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from ._tensor import Tensor
 
 #: Types that every backend takes as a number. Subclasses and NumPy's scalars go through `number`.
-SCALARS = frozenset((bool, int, float))
+SCALARS = frozenset((bool, int, float, complex))
 
 # By the kind of a NumPy dtype; ml_dtypes' types are of kind V.
-_PLAIN: dict[str, type[bool] | type[int] | type[float]] = {"b": bool, "i": int, "u": int, "f": float, "V": float}
+_PLAIN: dict[str, type[bool] | type[int] | type[float] | type[complex]] = {
+    "b": bool, "i": int, "u": int, "f": float, "V": float, "c": complex,
+}  # fmt: skip
 
 
 def number(value: object) -> Scalar | None:
@@ -41,9 +43,7 @@ def number(value: object) -> Scalar | None:
     if isinstance(value, (np.ndarray, np.generic)):
         plain = _PLAIN.get(value.dtype.kind)
         return None if plain is None else plain(value)
-    if isinstance(value, int):
-        return int(value)
-    return float(value) if isinstance(value, float) else None
+    return next((plain(value) for plain in (int, float, complex) if isinstance(value, plain)), None)
 
 
 def is_tensor(value: object) -> TypeGuard[Tensor]:
@@ -73,13 +73,13 @@ def real(operation: str, value: object) -> float:
     Raises
     ------
     DTypeError
-        It is no number.
+        It is no real number.
     InvalidArgumentError
         It is an integer that no float holds.
     """
     plain = number(value)
-    if plain is None:
-        raise DTypeError(f"{operation}: got {type(value).__name__}, expected a number")
+    if plain is None or isinstance(plain, complex):
+        raise DTypeError(f"{operation}: got {type(value).__name__}, expected a real number")
     try:
         return float(plain)
     except OverflowError:
@@ -192,3 +192,9 @@ def into(operation: str, result: Tensor, out: Tensor | None) -> Tensor:
     _operands.into(operation, _operands.Spec(result.shape, result.dtype, result.device, result.dtype), out)
     copy_(out, result)
     return out
+
+
+def apart(source: Tensor, target: Tensor) -> Tensor:
+    """The source; or a copy, where writing to the target might change it."""
+    shared = source._backend.storage_id(source._impl) == target._backend.storage_id(target._impl)
+    return source.clone() if shared else source

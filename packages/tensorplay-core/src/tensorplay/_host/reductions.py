@@ -54,9 +54,8 @@ class Reductions(Views):
         spec = _operands.scan(op, a, dim, dtype, out)
         terms = _terms(a._impl, spec.dtype)
         with np.errstate(all="ignore"):
-            if terms.ndim:
-                terms = _TOTALS[op].accumulate(terms, axis=dim, dtype=_exact(spec.dtype))
-            return self.finish(terms, spec, out)
+            totals = _TOTALS[op].accumulate(np.atleast_1d(terms), axis=dim, dtype=_exact(spec.dtype))
+            return self.finish(totals.reshape(spec.shape), spec, out)
 
     def argsort(self, a: Tensor, dim: int, descending: bool = False) -> Tensor:
         spec = _operands.argsort(a, dim, descending)
@@ -73,7 +72,7 @@ class Reductions(Views):
         spec = _operands.softmax(a, dim, log)
         array = arrays.widened(a._impl, spec.compute)
         if not array.size:
-            return self.finish(array, spec)
+            return self.wrap(np.empty(spec.shape, spec.dtype.numpy))
         rows = array if array.ndim else array.reshape(1)
         with np.errstate(all="ignore"):
             # A row of -inf alone gives nan, as in torch.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _dtype, _shape
 from .._dtype import DType
-from ..errors import InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError
 from ._spec import Spec, check_device, check_target, scalar_dtype
 
 if TYPE_CHECKING:
@@ -25,15 +25,20 @@ def empty(shape: Sequence[int], dtype: DType, device: Device) -> Spec:
 
 def full(shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Spec:
     """A tensor of one value."""
-    scalar_dtype("full", value)
-    return _new("full", shape, dtype, device)
+    spec = _new("full", shape, dtype, device)
+    _check_value("full", value, dtype)
+    return spec
 
 
 def arange(start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Spec:
     """start + i * step."""
-    scalar_dtype("arange", start)
-    scalar_dtype("arange", step)
-    return _new("arange", (numel,), dtype, device)
+    for value in (start, step):
+        if scalar_dtype("arange", value).is_complex:
+            raise DTypeError(f"arange: got the number {value}, expected one that is not complex")
+    spec = _new("arange", (numel,), dtype, device)
+    if dtype.category not in (_dtype.INT, _dtype.FLOAT):
+        raise DTypeError(f"arange: got dtype {dtype.name}, expected an integer or floating dtype")
+    return spec
 
 
 def from_host(array: np.ndarray[Any, Any], device: Device) -> Spec:
@@ -59,13 +64,20 @@ def copy_(target: Tensor, source: Tensor) -> None:
 
 def fill_(target: Tensor, value: Scalar) -> None:
     """One value everywhere."""
-    scalar_dtype("fill_", value)
+    _check_value("fill_", value, target.dtype)
 
 
 def _new(operation: str, shape: Sequence[int], dtype: DType, device: Device) -> Spec:
     _dtype.check(operation, dtype)
     check_device(operation, device)
     return Spec(_shape.check_sizes(operation, shape, dtype.itemsize), dtype, device, dtype)
+
+
+def _check_value(operation: str, value: Scalar, dtype: DType) -> None:
+    """Refuses what is no number, and an imaginary part that would be lost."""
+    scalar_dtype(operation, value)
+    if isinstance(value, complex) and value.imag and dtype.category in (_dtype.INT, _dtype.FLOAT):
+        raise InvalidArgumentError(f"{operation}: got the number {value} for dtype {dtype.name}, expected a real one")
 
 
 def _fits(operation: str, shape: tuple[int, ...], target: Tensor) -> None:
