@@ -99,6 +99,13 @@ def check_tensor(operation: str, *values: object) -> None:
             raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor")
 
 
+def tensor(operation: str, value: object) -> Tensor:
+    """The value itself when it is a tensor; raises as `check_tensor` does."""
+    if not is_tensor(value):
+        raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor")
+    return value
+
+
 def common(operation: str, *operands: Tensor, optional: tuple[Tensor | None, ...] = ()) -> Backend:
     """The one backend of the tensors; one that is optional may be None.
 

@@ -1,31 +1,41 @@
-"""Basic indexing, for reading and writing: integers, slices, None and Ellipsis.
+"""Indexing, for reading and writing: integers, slices, None, Ellipsis, bools, masks and index tensors.
 
-Everything is a view, built from select, slice and unsqueeze. A tensor without dimensions and of an
-integer dtype counts as an integer, which waits for its value. Masks and index tensors with dimensions
-are refused with a sentence.
+Integers, slices, None and Ellipsis give views, built from select, slice and unsqueeze. Then bools, masks and index
+tensors pick elements of that view: unlike NumPy's, an integer beside them is no index tensor, as in torch.
+
+An integer or bool tensor without dimensions counts as its value, which is waited for; a mask becomes index tensors,
+and how many elements they have is waited for, too. Nothing else waits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from . import _dispatch, _shape
+import numpy as np
+
+from . import _dispatch, _dtype, _shape
+from ._ops import masks
 from .errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
 if TYPE_CHECKING:
     from ._tensor import Tensor
 
-_TAKEN = "integers, slices, None and Ellipsis"
+_TAKEN = "integers, slices, None, Ellipsis, bools, and masks or int32 or int64 indices as tensors, arrays or lists"
+
+# Dimensions of a view, and the mask or index tensor that picks there: a mask lies over as many as it has.
+_Picks = list[tuple[int, "Tensor"]]
 
 
 def get(tensor: Tensor, key: Any) -> Tensor:
-    """tensor[key]: a view.
+    """tensor[key]: a view where nothing is picked by tensors, else a copy.
 
     Raises
     ------
     OutOfRangeError
-        An index outside its dimension, or more of them than dimensions.
+        An index outside its dimension, more of them than dimensions, a mask of another shape, or index tensors that do
+        not broadcast together.
     InvalidArgumentError
         A slice whose step is not positive.
     DTypeError
@@ -37,10 +47,47 @@ def get(tensor: Tensor, key: Any) -> Tensor:
             return _sliced(tensor, 0, key)
         if type(key) is int:
             return _selected(tensor, 0, key, tensor.shape)
-    keys = _expanded(tensor, key if isinstance(key, tuple) else (key,))
-    result = tensor._backend.alias(tensor) if all(part == slice(None) for part in keys) else tensor
-    dim = 0
-    for part in keys:
+    view, picks = _parted(tensor, key)
+    if picks:
+        return view._backend.index(view, _indices(view, picks))
+    return view._backend.alias(view) if view is tensor else view
+
+
+def put(tensor: Tensor, key: Any, value: Any) -> None:
+    """tensor[key] = value: cast, and broadcast to what is picked; raises as `get` and `copy_` do."""
+    view, picks = _parted(tensor, key)
+    plain = _dispatch.number(value)
+    if plain is None:
+        _dispatch.check_tensor("tensor[...] = value", value)
+    elif not picks:
+        view._backend.fill_(view, plain)
+        return
+    if not picks:
+        # As in torch, leading sizes of 1 that the view does not have are dropped.
+        while value.ndim > view.ndim and value.shape[0] == 1:
+            value = value.select(0, 0)
+        _dispatch.copy_(view, value)
+        return
+    backend, device = view._backend, view.device
+    if plain is None and value.ndim == 0 and value.device != device and value.device.type == "cpu":
+        plain = value.item()
+    values = value.to(view.dtype) if plain is None else backend.full((), plain, view.dtype, device)
+    _dispatch.common("tensor[...] = value", view, values)
+    if len(picks) == 1 and picks[0][1].dtype is _dtype.bool and not values.ndim:
+        dim, mask = picks[0]
+        mask = mask.reshape(*mask.shape, *(1,) * (view.ndim - dim - mask.ndim))
+        backend.where(mask, values, view, view)
+        return
+    while values.ndim and values.shape[0] == 1:
+        values = values.select(0, 0)
+    backend.index_put_(view, _indices(view, picks), _dispatch.apart(values, view))
+
+
+def _parted(tensor: Tensor, key: Any) -> tuple[Tensor, _Picks]:
+    """The view that integers, slices, None and Ellipsis give, and what picks from it."""
+    picks: _Picks = []
+    result, dim = tensor, 0
+    for part in _expanded(tensor, key if isinstance(key, tuple) else (key,)):
         if part is None:
             result = result._backend.unsqueeze(result, dim)
             dim += 1
@@ -48,48 +95,98 @@ def get(tensor: Tensor, key: Any) -> Tensor:
             if part != slice(None):
                 result = _sliced(result, dim, part)
             dim += 1
-        else:
+        elif type(part) is int:
             result = _selected(result, dim, part, tensor.shape)
+        elif type(part) is bool:
+            # A new dimension, with its one element or none.
+            result = result._backend.unsqueeze(result, dim)
+            picks.append((dim, result._backend.full((int(part),), 0, _dtype.int64, tensor.device)))
+            dim += 1
+        else:
+            if part.dtype is _dtype.bool:
+                _check_mask(part, result.shape, dim)
+            picks.append((dim, part))
+            dim += _width(part)
+    return result, picks
+
+
+def _indices(view: Tensor, picks: _Picks) -> list[Tensor | None]:
+    """One index tensor or None for each dimension of the view, as the protocol has them."""
+    result: list[Tensor | None] = []
+    for dim, tensor in picks:
+        result += [None] * (dim - len(result))
+        result += masks.true_indices(tensor) if tensor.dtype is _dtype.bool else [tensor]
+    try:
+        shape = _shape.broadcast("tensor[...]", *(tensor.shape for tensor in result if tensor is not None))
+    except InvalidArgumentError as error:
+        # As in torch and NumPy, wrong indices of any kind are an IndexError.
+        raise OutOfRangeError(str(error)) from None
+    if 0 not in shape:
+        for dim, index_tensor in enumerate(result):
+            if index_tensor is not None and not view.shape[dim]:
+                raise OutOfRangeError(f"tensor[...]: got indices into dimension {dim} of size 0 (shape {view.shape})")
     return result
 
 
-def put(tensor: Tensor, key: Any, value: Any) -> None:
-    """tensor[key] = value: cast, and broadcast to the view; raises as `get` and `copy_` do."""
-    view = get(tensor, key)
-    plain = _dispatch.number(value)
-    if plain is not None:
-        view._backend.fill_(view, plain)
-        return
-    _dispatch.check_tensor("tensor[...] = value", value)
-    source = value
-    # As in torch, leading sizes of 1 that the view does not have are dropped.
-    while source.ndim > view.ndim and source.shape[0] == 1:
-        source = source.select(0, 0)
-    _dispatch.copy_(view, source)
-
-
 def _expanded(tensor: Tensor, keys: tuple[Any, ...]) -> list[Any]:
-    """The keys, checked, with the Ellipsis written out: one for each dimension that the tensor has or gets."""
-    parts = [_checked(part) for part in keys]
-    used = sum(part is not None and part is not Ellipsis for part in parts)
+    """The keys, checked, with the Ellipsis written out: for every dimension that the tensor has or gets."""
+    parts = [_checked(tensor, part) for part in keys]
+    used = sum(map(_width, parts))
     if used > tensor.ndim:
         raise OutOfRangeError(
             f"tensor[...]: got {used} indices, expected at most {tensor.ndim} for shape {tensor.shape}"
         )
     ellipses = [place for place, part in enumerate(parts) if part is Ellipsis]
-    if len(ellipses) > 1:
-        raise OutOfRangeError(f"tensor[...]: got {len(ellipses)} Ellipsis, expected at most one")
+    # As in torch, a second Ellipsis stands for nothing.
+    for place in reversed(ellipses[1:]):
+        del parts[place]
     place = ellipses[0] if ellipses else len(parts)
     parts[place : place + 1] = [slice(None)] * (tensor.ndim - used)
     return parts
 
 
-def _checked(part: Any) -> Any:
-    """An integer, a slice, None or Ellipsis, as it is."""
-    if part is None or part is Ellipsis or isinstance(part, slice):
+def _width(part: Any) -> int:
+    """How many dimensions of the tensor a key takes."""
+    if part is None or part is Ellipsis or type(part) is bool:
+        return 0
+    return part.ndim if getattr(part, "dtype", None) is _dtype.bool else 1
+
+
+def _checked(tensor: Tensor, part: Any) -> Any:
+    """An integer, a bool, a slice, None or Ellipsis as it is; anything else as a tensor on the device."""
+    if part is None or part is Ellipsis or type(part) is int or isinstance(part, (slice, bool)):
         return part
-    if isinstance(part, bool) or getattr(part, "shape", ()) != ():
-        raise DTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}")
+    if not _dispatch.is_tensor(part):
+        array = _array(part)
+        if array is None:
+            return _integer(part)
+        return tensor._backend.from_host(array, tensor.device) if array.ndim else array.item()
+    if part.dtype not in (_dtype.bool, _dtype.int32, _dtype.int64):
+        return _integer(part)
+    if not part.ndim:
+        return part.item()
+    if part.device != tensor.device and part.device.type == "cpu":
+        return _dispatch.move(part, tensor._backend, tensor.device, part.dtype)
+    _dispatch.common("tensor[...]", tensor, part)
+    return part
+
+
+def _array(part: object) -> np.ndarray[Any, Any] | None:
+    """A list, a tuple, a range or an array as an array of bool or int64; None for anything else."""
+    if isinstance(part, (str, bytes)) or not isinstance(part, (Sequence, np.ndarray, np.bool_)):
+        return None
+    try:
+        array = np.asarray(part)
+    except (TypeError, ValueError):
+        return None  # Rows of different lengths, or what NumPy does not know.
+    if array.dtype == bool:
+        return array
+    if array.dtype in (np.int32, np.int64) or (not array.size and isinstance(part, Sequence)):
+        return array.astype(np.int64)
+    return None
+
+
+def _integer(part: Any) -> int:
     try:
         return index(part)
     except TypeError:
@@ -99,6 +196,14 @@ def _checked(part: Any) -> Any:
 def _kind(part: Any) -> str:
     shape = getattr(part, "shape", None)
     return type(part).__name__ if shape is None else f"a {part.dtype} {type(part).__name__} of shape {tuple(shape)}"
+
+
+def _check_mask(mask: Tensor, shape: _shape.Shape, dim: int) -> None:
+    if mask.shape != shape[dim : dim + mask.ndim]:
+        raise OutOfRangeError(
+            f"tensor[...]: got a mask of shape {mask.shape}, expected {shape[dim : dim + mask.ndim]}, "
+            f"as dimensions {dim} to {dim + mask.ndim - 1} have"
+        )
 
 
 def _sliced(tensor: Tensor, dim: int, part: slice) -> Tensor:

@@ -46,6 +46,9 @@ class Indexing(Views):
 
     def index(self, a: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         spec = _operands.index(a, indices)
+        if 0 in spec.shape:
+            # Nothing is read, so no index is wrong: a dimension of size 0 takes any.
+            return self.finish(np.empty(spec.shape, a._impl.dtype), spec)
         found = a._impl[_key("index", a, indices)]
         # Indices without dimensions give a view, or a scalar.
         return self.finish(np.array(found, order="C"), spec)
@@ -53,8 +56,8 @@ class Indexing(Views):
     def index_put_(
         self, target: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
     ) -> None:
-        _operands.index_put_(target, indices, values, accumulate)
-        _put(target._impl, _key("index_put_", target, indices), values._impl, accumulate)
+        if 0 not in _operands.index_put_(target, indices, values, accumulate):
+            _put(target._impl, _key("index_put_", target, indices), values._impl, accumulate)
 
 
 def _checked(operation: str, index: Array, size: int, what: str, first: int = 0) -> Array:

@@ -52,8 +52,8 @@ def index(a: Tensor, indices: Sequence[Tensor | None]) -> Spec:
     return Spec(_indexed("index", a, indices), a.dtype, device, a.dtype)
 
 
-def index_put_(target: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> None:
-    """Elements by indices of several dimensions, written."""
+def index_put_(target: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Shape:
+    """Elements by indices of several dimensions, written: the shape of all of them."""
     device_of("index_put_", target, values, *indices)
     shape = _indexed("index_put_", target, indices)
     _check_values("index_put_", target, values)
@@ -63,6 +63,7 @@ def index_put_(target: Tensor, indices: Sequence[Tensor | None], values: Tensor,
             f"index_put_: got values of shape {values.shape}, expected ones that broadcast to {shape}"
         )
     check_target("index_put_", target)
+    return shape
 
 
 def _check_along(operation: str, a: Tensor, dim: int, index: Tensor) -> None:

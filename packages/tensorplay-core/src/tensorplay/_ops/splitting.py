@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from .. import _shape
+from .. import _dispatch, _shape
 from ..errors import InvalidArgumentError
-from .conversion import tolist
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -51,8 +50,8 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     """So many pieces along a dimension, sizes differing by at most 1; or the pieces between the given indices."""
     dim = _shape.sized_dim("tensor_split", _shape.integer("tensor_split", dim), input.ndim)
     size = input.shape[dim]
-    if hasattr(indices_or_sections, "_backend"):
-        indices_or_sections = tolist(indices_or_sections)
+    if _dispatch.is_tensor(indices_or_sections):
+        indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int):
         sections = _count("tensor_split", indices_or_sections)
         least, longer = divmod(size, sections)

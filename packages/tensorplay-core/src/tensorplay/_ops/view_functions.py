@@ -7,7 +7,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .. import _dispatch, _shape
-from ..errors import DTypeError
 from . import splitting, views
 
 if TYPE_CHECKING:
@@ -88,10 +87,7 @@ def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ..
 def _each(
     operation: str, change: Callable[[Tensor], Tensor], given: tuple[Tensor | Sequence[Tensor], ...]
 ) -> Tensor | tuple[Tensor, ...]:
-    if len(given) == 1 and _dispatch.is_tensor(given[0]):
-        return change(given[0])
-    tensors = given[0] if len(given) == 1 else given
-    if not isinstance(tensors, (tuple, list)):
-        raise DTypeError(f"{operation}: got {type(tensors).__name__}, expected tensors")
-    _dispatch.check_tensor(operation, *tensors)
-    return tuple(change(tensor) for tensor in tensors)
+    if len(given) == 1 and not isinstance(given[0], (tuple, list)):
+        return change(_dispatch.tensor(operation, given[0]))
+    several = given[0] if len(given) == 1 else given
+    return tuple(change(_dispatch.tensor(operation, one)) for one in several)
