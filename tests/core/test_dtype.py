@@ -14,12 +14,16 @@ import tensorplay
 from tensorplay import _dtype
 from tensorplay.errors import DTypeError
 
-ORDER = ["bool", "int32", "int64", "float16", "bfloat16", "float32"]
+SIZES = {
+    "bool": 1, "int32": 4, "int64": 8, "float16": 2, "bfloat16": 2, "float32": 4,
+    "uint8": 1, "int8": 1, "int16": 2, "float64": 8, "complex64": 8, "complex128": 16,
+}  # fmt: skip
+ORDER = list(SIZES)
 
 
 def test_names_and_sizes() -> None:
     assert [dtype.name for dtype in _dtype.BY_CODE] == ORDER
-    assert [dtype.itemsize for dtype in _dtype.BY_CODE] == [1, 4, 8, 2, 2, 4]
+    assert {dtype.name: dtype.itemsize for dtype in _dtype.BY_CODE} == SIZES
     assert repr(tensorplay.float32) == "tensorplay.float32"
     assert tensorplay.float is tensorplay.float32
     assert tensorplay.half is tensorplay.float16
@@ -43,7 +47,18 @@ def test_promotion_is_a_lattice(left: str, right: str) -> None:
     assert both is _dtype.promote(both, a) is _dtype.promote(both, b)
     assert both.category == max(a.category, b.category)
     weak = _dtype.promote_weak(a, b)
-    assert weak is (a if a.category >= b.category else both)
+    if a.is_floating_point and b.is_complex:
+        assert weak is a.to_complex()
+    else:
+        assert weak is (a if a.category >= b.category else both)
+
+
+def test_weak_complex_numbers_keep_the_size_of_fractions() -> None:
+    x = tensorplay.ones(2)
+    assert (x + tensorplay.tensor(1j, dtype=tensorplay.complex128)).dtype is tensorplay.complex64
+    assert (x.to(tensorplay.float64) + 1j).dtype is tensorplay.complex128
+    assert (x.to(tensorplay.float16) * 1j).dtype is tensorplay.complex64
+    assert (x.to(tensorplay.int64) + 1j).dtype is tensorplay.complex64
 
 
 def test_casts_go_within_or_above_the_category() -> None:

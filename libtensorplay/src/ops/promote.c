@@ -17,7 +17,11 @@ static const int8_t table[TP_DTYPE_COUNT][TP_DTYPE_COUNT] = {
 };
 
 int32_t tp__promote(int32_t a_dtype, bool a_weak, int32_t b_dtype, bool b_weak) {
-  if (a_weak && !b_weak && tp__dtype_category(a_dtype) <= tp__dtype_category(b_dtype)) return b_dtype;
-  if (b_weak && !a_weak && tp__dtype_category(b_dtype) <= tp__dtype_category(a_dtype)) return a_dtype;
+  if (a_weak != b_weak) {
+    const int32_t strong = a_weak ? b_dtype : a_dtype, weak = a_weak ? a_dtype : b_dtype;
+    if (tp__dtype_category(weak) <= tp__dtype_category(strong)) return strong;
+    /* Of complex numbers beside fractions only the category counts, not the size. */
+    if (tp__dtype_is_floating(strong)) return table[strong][OF_c64];
+  }
   return table[a_dtype][b_dtype];
 }

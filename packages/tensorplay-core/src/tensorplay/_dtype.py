@@ -131,8 +131,13 @@ def promote(left: DType, right: DType) -> DType:
 
 
 def promote_weak(strong: DType, weak: DType) -> DType:
-    """As `promote`, where the weak operand takes part only when its category is the higher one."""
-    return strong if strong.category >= weak.category else promote(strong, weak)
+    """As `promote`, where the weak operand takes part only when its category is the higher one.
+
+    Between fractions and complex numbers only the category does: float32 and a weak complex128 give complex64.
+    """
+    if strong.category >= weak.category:
+        return strong
+    return strong.to_complex() if strong.is_floating_point else promote(strong, weak)
 
 
 def can_cast(source: DType, target: DType) -> builtins.bool:
