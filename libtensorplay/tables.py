@@ -1,4 +1,4 @@
-"""Makes the Python tables from the .def files: ``python libtensorplay/tables.py`` rewrites both.
+"""Makes the Python tables from the .def files: ``python libtensorplay/tables.py`` rewrites them.
 
 Core is pure Python and cannot read C when it is installed, so the tables are kept in the tree;
 tests/layout fails when they are stale.
@@ -13,6 +13,10 @@ HERE = Path(__file__).resolve().parent
 PACKAGES = HERE.parent / "packages"
 CORE_TABLES = PACKAGES / "tensorplay-core" / "src" / "tensorplay" / "_tables.py"
 CUDA_TABLES = PACKAGES / "tensorplay-cuda" / "src" / "tensorplay" / "cuda" / "_tables.py"
+
+# The elementwise functions: listed as methods, given away as functions too.
+FUNCTIONS = CORE_TABLES.with_name("_functions.py")
+METHODS = [CORE_TABLES.parent / "_ops" / name for name in ("unary.py", "binary.py")]
 
 
 def rows(name: str, macro: str) -> list[list[str]]:
@@ -75,6 +79,21 @@ def cuda_tables() -> str:
     return "\n".join(lines) + "\n"
 
 
+def functions() -> str:
+    """Text of tensorplay/_functions.py: a line for each line of the methods' classes."""
+    listed = [re.findall(r"^    (\w+)(?:, \w+_)? = ", path.read_text(), re.M) for path in METHODS]
+    names = sorted(name for found in listed for name in found)
+    lines = [
+        '"""The elementwise methods as functions. Made by libtensorplay/tables.py from _ops. Do not edit."""',
+        "",
+        "from ._tensor import Tensor as _Tensor",
+        "",
+        *(f"{name} = _Tensor.{name}" for name in names),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
     CORE_TABLES.write_text(core_tables())
     CUDA_TABLES.write_text(cuda_tables())
+    FUNCTIONS.write_text(functions())

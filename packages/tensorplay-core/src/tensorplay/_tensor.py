@@ -1,6 +1,7 @@
 """The tensor class: a table of contents.
 
-Methods that are functions too live in `tensorplay._ops`, by family; the description is in `_handle`.
+Methods that are functions too live in `tensorplay._ops`, by family; the description is in `_handle`. The elementwise
+ones and Python's operators come by the base classes.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import _indexing, _print
-from ._handle import Handle
-from ._ops import conversion, elementwise, inplace, operators, products, rearranging, reductions, splitting, views
+from ._ops import choice, comparison, conversion, inplace, products, rearranging, reductions, splitting, views
+from ._ops.binary import Binary
+from ._ops.operators import Operators
+from ._ops.unary import Unary
 from .errors import DTypeError
 
 
-class Tensor(Handle):
+class Tensor(Unary, Binary, Operators):
     """Elements of one dtype on one device, with a shape and strides.
 
     Tensors are made by `tensorplay.tensor`, `tensorplay.zeros` and their like.
@@ -158,37 +161,10 @@ class Tensor(Handle):
 
     # -- operations, by family ------------------------------------------------------------------------
 
-    neg = elementwise.neg
-    abs = elementwise.abs
-    sqrt = elementwise.sqrt
-    rsqrt = elementwise.rsqrt
-    exp = elementwise.exp
-    log = elementwise.log
-    tanh = elementwise.tanh
-    erf = elementwise.erf
-    sigmoid = elementwise.sigmoid
-    relu = elementwise.relu
-    reciprocal = elementwise.reciprocal
-    sin = elementwise.sin
-    cos = elementwise.cos
-    logical_not = elementwise.logical_not
-    add = elementwise.add
-    sub = elementwise.sub
-    mul = elementwise.mul
-    div = elementwise.div
-    pow = elementwise.pow
-    maximum = elementwise.maximum
-    minimum = elementwise.minimum
-    eq = elementwise.eq
-    ne = elementwise.ne
-    lt = elementwise.lt
-    le = elementwise.le
-    gt = elementwise.gt
-    ge = elementwise.ge
-    logical_and = elementwise.logical_and
-    logical_or = elementwise.logical_or
-    clamp = elementwise.clamp
-    masked_fill = elementwise.masked_fill
+    where = choice.where_method
+    equal = comparison.equal
+    isclose = comparison.isclose
+    allclose = comparison.allclose
     sum = reductions.sum
     mean = reductions.mean
     amax = reductions.amax
@@ -205,65 +181,9 @@ class Tensor(Handle):
     fill_ = inplace.fill_
     zero_ = inplace.zero_
     copy_ = inplace.copy_
-    masked_fill_ = inplace.masked_fill_
     uniform_ = inplace.uniform_
     normal_ = inplace.normal_
     requires_grad_ = inplace.requires_grad_
-    add_ = operators.binary_method("add")
-    sub_ = operators.binary_method("sub")
-    mul_ = operators.binary_method("mul")
-    div_ = operators.binary_method("div")
-    pow_ = operators.binary_method("pow")
-    neg_ = operators.unary_method("neg")
-    abs_ = operators.unary_method("abs")
-    sqrt_ = operators.unary_method("sqrt")
-    rsqrt_ = operators.unary_method("rsqrt")
-    exp_ = operators.unary_method("exp")
-    log_ = operators.unary_method("log")
-    tanh_ = operators.unary_method("tanh")
-    sigmoid_ = operators.unary_method("sigmoid")
-    relu_ = operators.unary_method("relu")
-    reciprocal_ = operators.unary_method("reciprocal")
-
-    # -- operators -----------------------------------------------------------------------------------
-
-    __add__ = operators.forward("add")
-    __radd__ = operators.reflected("add")
-    __iadd__ = operators.in_place("add")
-    __sub__ = operators.forward("sub")
-    __rsub__ = operators.reflected("sub")
-    __isub__ = operators.in_place("sub")
-    __mul__ = operators.forward("mul")
-    __rmul__ = operators.reflected("mul")
-    __imul__ = operators.in_place("mul")
-    __truediv__ = operators.forward("div")
-    __rtruediv__ = operators.reflected("div")
-    __itruediv__ = operators.in_place("div")
-    __pow__ = operators.forward("pow")
-    __rpow__ = operators.reflected("pow")
-    __ipow__ = operators.in_place("pow")
-    __eq__ = operators.forward("eq")  # type: ignore[assignment]
-    __ne__ = operators.forward("ne")  # type: ignore[assignment]
-    __lt__ = operators.forward("lt")
-    __le__ = operators.forward("le")
-    __gt__ = operators.forward("gt")
-    __ge__ = operators.forward("ge")
-    __matmul__ = operators.matmul
-    __and__ = operators.and_
-    __rand__ = operators.and_
-    __or__ = operators.or_
-    __ror__ = operators.or_
-    __xor__ = operators.xor
-    __rxor__ = operators.xor
-    __invert__ = operators.invert
-    __neg__ = elementwise.neg
-    __abs__ = elementwise.abs
-
-    # Tensors are equal element by element, so they are told apart by identity.
-    __hash__ = object.__hash__
-
-    def __pos__(self) -> Tensor:
-        return self
 
     def __contains__(self, value: Any) -> builtins.bool:
-        return builtins.bool(elementwise.eq(self, value).any())
+        return builtins.bool((self == value).any())

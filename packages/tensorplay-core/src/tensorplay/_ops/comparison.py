@@ -1,12 +1,13 @@
-"""Questions about whole tensors, answered with a Python bool; they wait for the answer."""
+"""Whether tensors are the same, or nearly; answers in one Python bool wait for it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from .. import _dispatch, _shape
+from .. import _dispatch
+from ..errors import InvalidArgumentError
+from . import promotion
+from .wide import fractions, wide
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -18,10 +19,31 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether ``|input - other| <= atol + rtol * |other|``, or the elements are equal; bool.
+
+    Parameters
+    ----------
+    equal_nan : bool
+        Whether nan is close to nan.
+    """
+    return _close("isclose", input, other, rtol, atol, equal_nan)
+
+
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, computed on the host in float64."""
-    _dispatch.common("allclose", input, other)
-    tolerances = {"rtol": _dispatch.real("allclose", rtol), "atol": _dispatch.real("allclose", atol)}
-    _shape.broadcast("allclose", input.shape, other.shape)
-    a, b = (np.asarray(x._backend.to_host(x)).astype(np.float64) for x in (input, other))
-    return bool(np.allclose(a, b, **tolerances, equal_nan=equal_nan))
+    """Whether `isclose` is true everywhere."""
+    return bool(_close("allclose", input, other, rtol, atol, equal_nan).all())
+
+
+def _close(operation: str, input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
+    _dispatch.common(operation, input, other)
+    relative, absolute = _dispatch.real(operation, rtol), _dispatch.real(operation, atol)
+    if not (relative >= 0 and absolute >= 0):
+        raise InvalidArgumentError(f"{operation}: got rtol={rtol} and atol={atol}, expected 0 or more")
+    close = input == other
+    dtype = fractions(promotion.together(operation, input, other))
+    a, b = wide(input, dtype), wide(other, dtype)
+    if equal_nan:
+        close = close | ((a != a) & (b != b))
+    error = (a - b).abs()
+    return close | (error.isfinite() & (error <= b.abs() * relative + absolute))

@@ -44,11 +44,6 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return self
 
 
-def masked_fill_(self: Tensor, mask: Tensor, value: Scalar | Tensor) -> Tensor:
-    """Elements where the bool mask is true := value."""
-    return copy_(self, self.masked_fill(mask, value))
-
-
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Random numbers, low <= x < high; floating dtypes."""
     self._backend.uniform_(self, _dispatch.real("uniform_", low), _dispatch.real("uniform_", high))

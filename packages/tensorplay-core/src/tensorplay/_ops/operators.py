@@ -8,12 +8,12 @@ NotImplemented, so that Python asks the other operand and then raises TypeError.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from .. import _dispatch, _dtype
-from ..errors import DTypeError
-from . import products
-from .elementwise import logical_not
+from .. import _dispatch
+from .._handle import Handle
+from . import composed, products
+from .unary import Unary
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 _SCALARS = _dispatch.SCALARS
 
 Operator = Callable[["Tensor", Any], "Tensor"]
-Method = TypeVar("Method", bound=Callable[..., "Tensor"])
 
 
 def _is_operand(other: object) -> bool:
     return _dispatch.is_tensor(other) or _dispatch.number(other) is not None
 
 
-def forward(op: str) -> Operator:
+def _forward(op: str) -> Operator:
     """``tensor op other``."""
 
     def operator(self: Tensor, other: Any) -> Tensor:
@@ -39,7 +38,7 @@ def forward(op: str) -> Operator:
     return operator
 
 
-def reflected(op: str) -> Operator:
+def _reflected(op: str) -> Operator:
     """``other op tensor``, where `other` is no tensor."""
 
     def operator(self: Tensor, other: Any) -> Tensor:
@@ -50,7 +49,7 @@ def reflected(op: str) -> Operator:
     return operator
 
 
-def in_place(op: str) -> Operator:
+def _in_place(op: str) -> Operator:
     """``tensor op= other``."""
 
     def operator(self: Tensor, other: Any) -> Tensor:
@@ -62,60 +61,58 @@ def in_place(op: str) -> Operator:
     return operator
 
 
-def binary_method(op: str) -> Operator:
-    """The method ``op_``. It raises where the operators ask the other operand."""
-
-    def method(self: Tensor, other: Any) -> Tensor:
-        if type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend:
-            self._backend.binary(op, self, other, self)
-            return self
-        return _dispatch.binary(op, self, other, self)
-
-    return _named(op, method)
+def _three(op: str) -> tuple[Operator, Operator, Operator]:
+    return _forward(op), _reflected(op), _in_place(op)
 
 
-def unary_method(op: str) -> Callable[[Tensor], Tensor]:
-    """The method ``op_`` without another operand."""
-
-    def method(self: Tensor) -> Tensor:
-        self._backend.unary(op, self, self)
-        return self
-
-    return _named(op, method)
-
-
-def _named(op: str, method: Method) -> Method:
-    method.__name__ = f"{op}_"
-    method.__qualname__ = f"Tensor.{op}_"
-    method.__doc__ = f"As `{op}`, in place."
-    return method
-
-
-def _of_bools(symbol: str, operator: Operator) -> Operator:
-    """An operator on bits, which are those of bools only."""
-
-    def checked(self: Tensor, other: Any) -> Tensor:
-        dtype = getattr(other, "dtype", None)
-        if self.dtype is not _dtype.bool or not (isinstance(other, bool) or dtype in (_dtype.bool, _dtype.bool.numpy)):
-            got = type(other).__name__ if dtype is None else dtype
-            raise DTypeError(f"{symbol}: got dtype {self.dtype.name} and {got}, expected bool on both sides")
-        return operator(self, other)
-
-    return checked
-
-
-and_ = _of_bools("&", forward("logical_and"))
-or_ = _of_bools("|", forward("logical_or"))
-xor = _of_bools("^", forward("ne"))
-
-
-def invert(self: Tensor) -> Tensor:
-    """~tensor, of bools."""
-    if self.dtype is not _dtype.bool:
-        raise DTypeError(f"~: got dtype {self.dtype.name}, expected bool")
-    return logical_not(self)
-
-
-def matmul(self: Tensor, other: Any) -> Tensor:
-    """tensor @ other."""
+def _matmul(self: Tensor, other: Any) -> Tensor:
     return products.matmul(self, other)
+
+
+def _divmod(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:
+    return self // other, self % other
+
+
+def _rdivmod(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:
+    return other // self, other % self
+
+
+def _round(self: Tensor, decimals: int = 0) -> Tensor:
+    return composed.round(self, decimals=decimals)
+
+
+class Operators(Handle):
+    """What Python calls for its operators."""
+
+    __slots__ = ()
+
+    __add__, __radd__, __iadd__ = _three("add")
+    __sub__, __rsub__, __isub__ = _three("sub")
+    __mul__, __rmul__, __imul__ = _three("mul")
+    __truediv__, __rtruediv__, __itruediv__ = _three("div")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _three("floor_divide")
+    __mod__, __rmod__, __imod__ = _three("remainder")
+    __pow__, __rpow__, __ipow__ = _three("pow")
+    __and__, __rand__, __iand__ = _three("bitwise_and")
+    __or__, __ror__, __ior__ = _three("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _three("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _three("bitwise_left_shift")
+    __rshift__, __rrshift__, __irshift__ = _three("bitwise_right_shift")
+    __eq__ = _forward("eq")  # type: ignore[assignment]
+    __ne__ = _forward("ne")  # type: ignore[assignment]
+    __lt__ = _forward("lt")
+    __le__ = _forward("le")
+    __gt__ = _forward("gt")
+    __ge__ = _forward("ge")
+    __neg__ = Unary.neg
+    __abs__ = Unary.abs
+    __invert__ = Unary.bitwise_not
+    __pos__ = Unary.positive
+    __matmul__ = _matmul
+
+    # Tensors are equal element by element, so they are told apart by identity.
+    __hash__ = object.__hash__
+
+    __divmod__ = _divmod
+    __rdivmod__ = _rdivmod
+    __round__ = _round

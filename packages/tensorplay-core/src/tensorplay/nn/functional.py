@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 
 from .. import _creation, _dispatch, _dtype, _shape
-from .._ops.elementwise import gelu, maximum, relu, sigmoid, tanh, where
+from .._functions import maximum, relu, sigmoid, tanh
+from .._ops.activation import gelu
+from .._ops.choice import where
 from .._ops.padding import pad
 from .._ops.reductions import log_softmax, softmax
 from .._tensor import Tensor
