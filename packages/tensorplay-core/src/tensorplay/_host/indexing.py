@@ -56,8 +56,11 @@ class Indexing(Views):
     def index_put_(
         self, target: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
     ) -> None:
-        if 0 not in _operands.index_put_(target, indices, values, accumulate):
-            _put(target._impl, _key("index_put_", target, indices), values._impl, accumulate)
+        shape = _operands.index_put_(target, indices, values, accumulate)
+        if 0 not in shape:
+            # NumPy's `add.at` reads beyond values that it has to broadcast itself.
+            spread = np.broadcast_to(values._impl, shape)
+            _put(target._impl, _key("index_put_", target, indices), spread, accumulate)
 
 
 def _checked(operation: str, index: Array, size: int, what: str, first: int = 0) -> Array:
