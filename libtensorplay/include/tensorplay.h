@@ -344,6 +344,25 @@ TP_API tp_tensor_t *tp_index_select(const tp_tensor_t *a, int32_t dim, const tp_
 /* weight (n, d), index of any shape (int32 or int64): index.shape + (d,). Faults as index_select. */
 TP_API tp_tensor_t *tp_embedding(const tp_tensor_t *weight, const tp_tensor_t *index);
 
+/* Elements of a at index (int32 or int64) along dim, at the index's own place in all other dimensions: index's shape,
+ * which exceeds a's along dim only. Faults as index_select. */
+TP_API tp_tensor_t *tp_gather(const tp_tensor_t *a, int32_t dim, const tp_tensor_t *index);
+
+/* target, where gather would read, := the elements of source (of index's shape or more, of target's dtype). Of several
+ * writes to one place any stays. accumulate != 0: += each of them, the same sums in every run. Faults as gather; an
+ * index that is one writes nothing. */
+TP_API tp_status_t tp_scatter(tp_tensor_t *target, int32_t dim, const tp_tensor_t *index, const tp_tensor_t *source,
+                              int32_t accumulate);
+
+/* a[indices]: an entry (int32 or int64) for each of the first n dimensions, NULL for a whole one, at least one that is
+ * not. They broadcast together; negative values count from the end. Their dimensions take the place of those indexed
+ * when these are neighbours, else they come first. Faults as gather; INDEX at once for a dimension of size 0. */
+TP_API tp_tensor_t *tp_index(const tp_tensor_t *a, int32_t n, const tp_tensor_t *const *indices);
+
+/* target[indices] := values, broadcast, of target's dtype; the rest as in tp_index and tp_scatter. */
+TP_API tp_status_t tp_index_put(tp_tensor_t *target, int32_t n, const tp_tensor_t *const *indices,
+                                const tp_tensor_t *values, int32_t accumulate);
+
 /* torch's matmul: vectors, matrices, broadcast batches. One floating dtype for both. */
 TP_API tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *out);
 

@@ -9,9 +9,16 @@ typedef struct tp_fault {
   int code;        /* TP_FAULT_*; written by compare-and-swap, first one wins */
   int operation;   /* TP_FAULT_OP_* */
   long long value; /* the index */
-  long long limit; /* valid are 0 <= value < limit */
+  long long limit; /* of rows, or of a dimension */
 } tp_fault_t;
 
-enum { TP_FAULT_OP_INDEX_SELECT = 0, TP_FAULT_OP_EMBEDDING = 1 };
+enum {
+  TP_FAULT_OP_INDEX_SELECT = 0,
+  TP_FAULT_OP_EMBEDDING = 1,
+  TP_FAULT_OP_GATHER = 2,
+  TP_FAULT_OP_SCATTER = 3,
+  TP_FAULT_OP_INDEX = 4,
+  TP_FAULT_OP_INDEX_PUT = 5
+};
 
 #endif

@@ -1,33 +1,23 @@
-/* Gathers rows by index: index_select and embedding. A row whose index is out of range becomes zeros and
- * is reported in the device's fault word; nothing outside the input is read. */
+/* Elements at places that index tensors name. What an invalid index names is read as zero and not written; the fault
+ * is reported, and nothing outside the tensor is touched. */
 #define TP_FAMILY "index"
-#include "kernel.h"
-#include "args_index.h"
-#include "fault.h"
+#include "indexed.h"
+#include "layout.h"
 
-namespace tp_index {
+namespace tp_index_kernels {
 
 struct alignas(16) unit16 {
   unsigned long long words[2];
 };
 
-TP_DEVICE void report(const tp_gather_args_t &p, long long value) {
-  tp_fault_t *fault = tp_at<tp_fault_t>(p.fault);
-  if (atomicCAS(&fault->code, static_cast<int>(TP_FAULT_NONE), static_cast<int>(TP_FAULT_INDEX)) !=
-      TP_FAULT_NONE)
-    return;
-  fault->operation = p.operation;
-  fault->value = value;
-  fault->limit = p.limit;
-}
-
+/* Rows of a contiguous tensor: index_select and embedding. */
 template <typename Unit>
-TP_DEVICE void gather(const tp_gather_args_t &p) {
+TP_DEVICE void rows(const tp_rows_args_t &p) {
   const Unit *input = tp_at<Unit>(p.input);
   Unit *out = tp_at<Unit>(p.out);
   long long total = p.outer * p.count * p.width;
-  TP_FOR_TILES(first, total, TP_GATHER_TILE) {
-    int count = tp_tile_count(first, total, TP_GATHER_TILE);
+  TP_FOR_TILES(first, total, TP_ROWS_TILE) {
+    int count = tp_tile_count(first, total, TP_ROWS_TILE);
     TP_FOR(i, count) {
       long long row, at;
       if (total <= 0xffffffffll) { /* a division of 32 bits is several times cheaper */
@@ -37,21 +27,77 @@ TP_DEVICE void gather(const tp_gather_args_t &p) {
       }
       at = first + i - row * p.width;
       long long outer = p.outer == 1 ? 0 : row / p.count, position = row - outer * p.count;
-      long long index =
-          p.index_is_int64 ? tp_at<long long>(p.index)[position] : tp_at<int>(p.index)[position];
-      bool valid = index >= 0 && index < p.limit;
-      out[first + i] = valid ? input[(outer * p.limit + index) * p.width + at] : Unit();
-      if (!valid) report(p, index);
+      long long index = tp_load_index(p.index, position);
+      out[first + i] = index >= 0 ? input[(outer * p.index.limit + index) * p.width + at] : Unit();
     }
   }
 }
 
-}  // namespace tp_index
+/* The address that an index moves; any layouts. */
+template <typename Unit>
+TP_DEVICE Unit *moved(const tp_indexed_args_t &p, long long index) {
+  return reinterpret_cast<Unit *>(tp_at<char>(p.tensor) + index * p.index.stride);
+}
 
-TP_KERNEL(tp_k_gather_1, tp_gather_args_t) { tp_index::gather<unsigned char>(p); }
-TP_KERNEL(tp_k_gather_2, tp_gather_args_t) { tp_index::gather<unsigned short>(p); }
-TP_KERNEL(tp_k_gather_4, tp_gather_args_t) { tp_index::gather<unsigned>(p); }
-TP_KERNEL(tp_k_gather_8, tp_gather_args_t) { tp_index::gather<unsigned long long>(p); }
-TP_KERNEL(tp_k_gather_16, tp_gather_args_t) { tp_index::gather<tp_index::unit16>(p); }
+template <typename Unit>
+TP_DEVICE void read(const tp_indexed_args_t &p) {
+  Unit *out = tp_at<Unit>(p.plain);
+  TP_FOR_TILES(first, p.layout.numel, TP_STRIDED_TILE) {
+    int count = tp_tile_count(first, p.layout.numel, TP_STRIDED_TILE);
+    TP_FOR(i, count) {
+      long long places[2];
+      tp_layout_places(p.layout, 1, first + i, places);
+      long long index = tp_load_index(p.index, places[1]);
+      out[first + i] = index >= 0 ? moved<Unit>(p, index)[places[0]] : Unit();
+    }
+  }
+}
+
+template <typename Unit>
+TP_DEVICE void write(const tp_indexed_args_t &p) {
+  const Unit *source = tp_at<Unit>(p.plain);
+  TP_FOR_TILES(first, p.layout.numel, TP_STRIDED_TILE) {
+    int count = tp_tile_count(first, p.layout.numel, TP_STRIDED_TILE);
+    TP_FOR(i, count) {
+      long long places[3];
+      tp_layout_places(p.layout, 1, first + i, places);
+      long long index = tp_load_index(p.index, places[1]);
+      if (index >= 0) moved<Unit>(p, index)[places[0]] = source[places[2]];
+    }
+  }
+}
+
+}  // namespace tp_index_kernels
+
+#define TP_INDEX_KERNELS(bytes, Unit)                                                               \
+  TP_KERNEL(tp_k_rows_##bytes, tp_rows_args_t) { tp_index_kernels::rows<Unit>(p); }                 \
+  TP_KERNEL(tp_k_read_##bytes, tp_indexed_args_t) { tp_index_kernels::read<Unit>(p); }              \
+  TP_KERNEL(tp_k_write_##bytes, tp_indexed_args_t) { tp_index_kernels::write<Unit>(p); }
+TP_INDEX_KERNELS(1, unsigned char)
+TP_INDEX_KERNELS(2, unsigned short)
+TP_INDEX_KERNELS(4, unsigned)
+TP_INDEX_KERNELS(8, unsigned long long)
+TP_INDEX_KERNELS(16, tp_index_kernels::unit16)
+#undef TP_INDEX_KERNELS
+
+/* Several index tensors as one of offsets. */
+TP_KERNEL(tp_k_offsets, tp_offsets_args_t) {
+  TP_FOR_TILES(first, p.layout.numel, TP_STRIDED_TILE) {
+    int count = tp_tile_count(first, p.layout.numel, TP_STRIDED_TILE);
+    TP_FOR(i, count) {
+      long long places[2 + TP_OFFSETS_INDICES];
+      tp_layout_places(p.layout, 0, first + i, places);
+      long long offset = p.adds ? tp_load_integer(p.out, p.out_is_int64, places[0]) : places[1];
+      for (int k = 0; k < p.n; ++k) {
+        long long index = tp_load_index(p.indices[k], places[2 + k]);
+        offset = index >= 0 && offset >= 0 ? offset + index * p.indices[k].stride : -1;
+      }
+      if (p.out_is_int64)
+        tp_at<long long>(p.out)[places[0]] = offset;
+      else
+        tp_at<int>(p.out)[places[0]] = static_cast<int>(offset);
+    }
+  }
+}
 
 #undef TP_FAMILY

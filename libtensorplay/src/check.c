@@ -27,6 +27,16 @@ tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t 
   return TP_OK;
 }
 
+tp_status_t tp__check_index(const tp_tensor_t *tensor, const tp_tensor_t *index, const char *operation) {
+  if (index->device != tensor->device)
+    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)tensor->device,
+                         (int)index->device);
+  if (index->dtype != TP_DTYPE_int32 && index->dtype != TP_DTYPE_int64)
+    return tp__error_set(TP_DTYPE, operation, "got an index of dtype %s, expected int32 or int64",
+                         tp__dtype_name(index->dtype));
+  return TP_OK;
+}
+
 tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim,
                            const int64_t *shape, const char *operation) {
   if (!out) return tp__tensor_new(dtype, device, ndim, shape, operation);

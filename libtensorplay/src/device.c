@@ -211,6 +211,11 @@ tp_status_t tp_device_synchronize(int32_t device) {
   return tp__device_check_fault(device);
 }
 
+static const char *const fault_operations[] = {
+    [TP_FAULT_OP_INDEX_SELECT] = "index_select", [TP_FAULT_OP_EMBEDDING] = "embedding", [TP_FAULT_OP_GATHER] = "gather",
+    [TP_FAULT_OP_SCATTER] = "scatter_",          [TP_FAULT_OP_INDEX] = "index",         [TP_FAULT_OP_INDEX_PUT] = "index_put_",
+};
+
 void *tp__device_fault_word(int32_t device) { return devices[device].fault_on_device; }
 
 tp_status_t tp__device_check_fault(int32_t device) {
@@ -220,17 +225,13 @@ tp_status_t tp__device_check_fault(int32_t device) {
   tp_fault_t fault = *self->fault;
   __atomic_store_n(&self->fault->code, TP_FAULT_NONE, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&self->lock);
-  switch (fault.code == TP_FAULT_INDEX ? fault.operation : -1) {
-    case TP_FAULT_OP_EMBEDDING:
-      return tp__error_set(TP_INDEX, "embedding", "index %lld is out of range for %lld rows on cuda:%d",
-                           fault.value, fault.limit, device);
-    case TP_FAULT_OP_INDEX_SELECT:
-      return tp__error_set(TP_INDEX, "index_select",
-                           "index %lld is out of range for a dimension of size %lld on cuda:%d", fault.value,
-                           fault.limit, device);
-    default: /* Another thread has reported it in the meantime. */
-      return TP_OK;
-  }
+  if (fault.code == TP_FAULT_NONE) return TP_OK; /* another thread has reported it in the meantime */
+  const char *operation = fault_operations[fault.operation];
+  if (fault.operation == TP_FAULT_OP_EMBEDDING)
+    return tp__error_set(TP_INDEX, operation, "index %lld is out of range for %lld rows on cuda:%d", fault.value,
+                         fault.limit, device);
+  return tp__error_set(TP_INDEX, operation, "index %lld is out of range for a dimension of size %lld on cuda:%d",
+                       fault.value, fault.limit, device);
 }
 
 /* ---- peers ---- */

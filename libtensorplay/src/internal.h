@@ -161,6 +161,8 @@ tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t 
 /* Wraps a negative dimension; -1 on failure with INDEX in the slot. A 0-d tensor has the dimensions -1
  * and 0. */
 int32_t tp__check_dim(int32_t dim, int32_t ndim, const char *operation);
+/* An index into a tensor: int32 or int64, on its device. Status DEVICE, DTYPE. */
+tp_status_t tp__check_index(const tp_tensor_t *tensor, const tp_tensor_t *index, const char *operation);
 /* Makes the result, or checks the given out (shape, device, castable dtype) and retains it. */
 tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim,
                            const int64_t *shape, const char *operation);
@@ -183,6 +185,10 @@ bool tp__layout_places(const tp_layout_t *layout, int32_t n, tp_places_t *places
 /* Whether vectors of so many elements, one behind the other in dimension 0, are adjacent in the first operand, and
  * in every other adjacent or one element; each starts at a multiple of its size from the operand's start. */
 bool tp__layout_has_vectors(const tp_layout_t *layout, int32_t n, int64_t vector);
+/* Takes dimension 0 in wider elements where the operands `moved` (bits) are adjacent along it and the others of n stay
+ * at one place: the most bytes, up to `most`, that addresses and all places of the moved ones are multiples of. The
+ * bytes of an element from now on, `size` before. */
+size_t tp__layout_widen(tp_layout_t *layout, int32_t n, uint32_t moved, uintptr_t addresses, size_t size, size_t most);
 /* Elements of a tile of the kernels of flat.h. */
 int32_t tp__layout_tile(int64_t numel, size_t itemsize);
 
@@ -204,6 +210,12 @@ typedef struct tp__gemm {
   int64_t out_batch, out_row;
 } tp__gemm_t;
 tp_status_t tp__blas_gemm(const tp__gemm_t *gemm, tp_stream_t *stream, bool *out_served);
+
+/* ---- ops/rows.c ---- */
+/* a at index along dim as a fresh tensor of that shape, which has index's dimensions, or as many elements, in the stead
+ * of dim. wraps: negative indices count from the end. fault: TP_FAULT_OP_*. */
+tp_tensor_t *tp__rows_take(const tp_tensor_t *a, int32_t dim, const tp_tensor_t *index, int32_t ndim,
+                           const int64_t *shape, bool wraps, int32_t fault, const char *operation);
 
 /* ---- ops/target.c ---- */
 /* Where an operation whose result is `out` (of tp__check_out) writes: out itself when it may write there

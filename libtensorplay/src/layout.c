@@ -88,6 +88,26 @@ int32_t tp__layout_tile(int64_t numel, size_t itemsize) {
   return numel / tile > TP_FLAT_TILES_MANY ? tile * TP_FLAT_TILE_FACTOR : tile;
 }
 
+size_t tp__layout_widen(tp_layout_t *layout, int32_t n, uint32_t moved, uintptr_t addresses, size_t size,
+                        size_t most) {
+  if (layout->ndim == 0) return size;
+  uintptr_t all = addresses | (uintptr_t)layout->sizes[0] * size;
+  for (int32_t i = 0; i < n; ++i) {
+    bool moves = moved >> i & 1;
+    if (layout->strides[i][0] != (moves ? 1 : 0)) return size;
+    for (int32_t d = 1; moves && d < layout->ndim; ++d) all |= (uintptr_t)layout->strides[i][d] * size;
+  }
+  int64_t factor = 1;
+  for (; size < most && all % (2 * size) == 0; size *= 2) factor *= 2;
+  layout->sizes[0] /= factor;
+  layout->numel /= factor;
+  if (layout->narrow) layout->divisors[0] = divisor_of((uint32_t)layout->sizes[0]);
+  for (int32_t i = 0; i < n; ++i) {
+    for (int32_t d = 1; (moved >> i & 1) && d < layout->ndim; ++d) layout->strides[i][d] /= factor;
+  }
+  return size;
+}
+
 bool tp__layout_has_vectors(const tp_layout_t *layout, int32_t n, int64_t vector) {
   if (layout->sizes[0] % vector || layout->strides[0][0] != 1) return false;
   for (int32_t i = 0; i < n; ++i) {

@@ -57,5 +57,10 @@ static inline T atomicCAS(T *address, T expected, T desired) {
   return expected;
 }
 
+template <typename T>
+static inline T atomicAdd(T *address, T value) {
+  return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
+}
+
 #endif
 #endif

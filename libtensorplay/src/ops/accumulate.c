@@ -1,0 +1,149 @@
+/* Sums of what a selection sends to the same place (docs/design/indexing.md). */
+#include "../../kernels/args_accumulate.h"
+#include "selection.h"
+
+static tp__kernel_t add_bool = TP_KERNEL_INIT("accumulate", "tp_k_add_bool");
+/* By the bytes of an element. */
+static tp__kernel_t add[] = {
+    [1] = TP_KERNEL_INIT("accumulate", "tp_k_add_1"), [2] = TP_KERNEL_INIT("accumulate", "tp_k_add_2"),
+    [4] = TP_KERNEL_INIT("accumulate", "tp_k_add_4"), [8] = TP_KERNEL_INIT("accumulate", "tp_k_add_8")};
+static tp__kernel_t runs[TP_DTYPE_COUNT] = {
+    [TP_DTYPE_float16] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f16"),
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("accumulate", "tp_k_runs_bf16"),
+    [TP_DTYPE_float32] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f32"),
+    [TP_DTYPE_float64] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f64"),
+    [TP_DTYPE_complex64] = TP_KERNEL_INIT("accumulate", "tp_k_runs_c64"),
+    [TP_DTYPE_complex128] = TP_KERNEL_INIT("accumulate", "tp_k_runs_c128")};
+
+/* ---- integers: one by one ---- */
+
+static tp_status_t add_each(const tp__selection_t *selection, const tp_tensor_t *source, const char *name) {
+  int32_t dtype = selection->base.dtype;
+  tp_indexed_args_t args;
+  tp__selection_args(selection, source, &args);
+  return tp__launch_tiles(dtype == TP_DTYPE_bool ? &add_bool : &add[tp__dtype_size(dtype)], selection->base.device,
+                          args.layout.numel, TP_STRIDED_TILE, &args, name);
+}
+
+/* ---- floating and complex numbers: in the order of their places ---- */
+
+/* Rows that are added at one key each. */
+typedef struct rows {
+  int64_t count, width;
+  tp_tensor_t *values; /* (count, width) */
+  tp_tensor_t *keys;   /* (count); the order of places is that of keys */
+  tp_tensor_t *order;  /* (count): brings the keys into order; NULL: they are */
+} rows_t;
+
+static void release(rows_t *rows) {
+  tp_tensor_release(rows->values);
+  tp_tensor_release(rows->keys);
+  tp_tensor_release(rows->order);
+}
+
+static bool is_complete(const rows_t *rows) { return rows->values && rows->keys; }
+
+/* Dimensions in which one index serves many elements make up a row, the others have the keys. Bits. */
+static uint32_t dims_of_keys(const tp__selection_t *selection) {
+  uint32_t dims = 0;
+  for (int32_t d = 0; d < selection->base.ndim; ++d) {
+    if (selection->base.strides[d] == 0 || selection->index.strides[d] != 0) dims |= 1u << d;
+  }
+  return dims;
+}
+
+/* source as rows: the dimensions of the keys first. */
+static tp_tensor_t *rows_of(const tp_tensor_t *source, const tp_tensor_t *shape, uint32_t keys) {
+  int64_t dims[TP_MAX_NDIM];
+  int32_t n = 0;
+  for (int32_t of_keys = 1; of_keys >= 0; --of_keys) {
+    for (int32_t d = 0; d < shape->ndim; ++d) {
+      if ((int32_t)(keys >> d & 1) == of_keys) dims[n++] = d;
+    }
+  }
+  tp_tensor_t *whole = tp_tensor_expand(source, shape->ndim, shape->shape);
+  tp_tensor_t *turned = whole ? tp_tensor_permute(whole, n, dims) : NULL;
+  tp_tensor_t *values = turned ? tp_tensor_contiguous(turned) : NULL;
+  tp_tensor_release(whole);
+  tp_tensor_release(turned);
+  return values;
+}
+
+/* The target's elements of one row. */
+static void describe_row(tp_layout_t *layout, const tp_tensor_t *base, uint32_t keys) {
+  tp_tensor_t order = {0}, row = {0};
+  for (int32_t d = 0; d < base->ndim; ++d) {
+    if (keys >> d & 1) continue;
+    order.shape[order.ndim] = row.shape[order.ndim] = base->shape[d];
+    row.strides[order.ndim++] = base->strides[d];
+  }
+  row.ndim = order.ndim;
+  (void)tp__contiguous_strides(order.ndim, order.shape, order.strides);
+  tp__layout_make(layout, order.ndim, order.shape, 2, (const tp_tensor_t *[]){&order, &row});
+}
+
+static int32_t wide_dtype(int32_t dtype) {
+  return dtype == TP_DTYPE_float16 || dtype == TP_DTYPE_bfloat16 ? TP_DTYPE_float32 : dtype;
+}
+
+/* Adds the rows but for the first and the last run of each chunk, which become the rows of `rest`; of one chunk all. */
+static tp_status_t add_rows(const tp__selection_t *selection, const tp_layout_t *row, const rows_t *rows, rows_t *rest,
+                            const char *name) {
+  int32_t dtype = selection->base.dtype, device = selection->base.device;
+  int64_t chunks = (rows->count + TP_RUNS_CHUNK - 1) / TP_RUNS_CHUNK;
+  *rest = (rows_t){.count = chunks == 1 ? 0 : 2 * chunks, .width = rows->width};
+  if (rest->count) {
+    rest->keys = tp__tensor_new(TP_DTYPE_int64, device, 1, &rest->count, name);
+    rest->values = tp__tensor_new(wide_dtype(dtype), device, 2, (int64_t[]){rest->count, rest->width}, name);
+    if (!is_complete(rest)) return tp_error_status();
+  }
+  tp_runs_args_t args = {.target = selection->base.data,
+                         .values = rows->values->data,
+                         .keys = rows->keys->data,
+                         .order = rows->order ? rows->order->data : NULL,
+                         .out_keys = rest->count ? rest->keys->data : NULL,
+                         .out_sums = rest->count ? rest->values->data : NULL,
+                         .count = rows->count,
+                         .width = rows->width,
+                         .keys_are_int64 = rows->keys->dtype == TP_DTYPE_int64,
+                         .row = *row};
+  return tp__launch_tiles(&runs[dtype], device, chunks * rows->width, TP_RUNS_TILE, &args, name);
+}
+
+static tp__kernel_t order_kernel = TP_KERNEL_INIT("accumulate", "tp_k_order");
+
+static tp_tensor_t *order_of(const tp_tensor_t *keys, const char *name) {
+  tp_tensor_t *order = tp__tensor_new(TP_DTYPE_int64, keys->device, 1, keys->shape, name);
+  if (!order) return NULL;
+  tp_runs_args_t args = {.keys = keys->data, .out_keys = order->data, .count = keys->numel,
+                         .keys_are_int64 = keys->dtype == TP_DTYPE_int64};
+  if (!tp__launch_tiles(&order_kernel, keys->device, keys->numel, TP_RUNS_TILE, &args, name)) return order;
+  tp_tensor_release(order);
+  return NULL;
+}
+
+static tp_status_t add_in_order(const tp__selection_t *selection, const tp_tensor_t *source, const char *name) {
+  uint32_t keys = dims_of_keys(selection);
+  tp_layout_t row;
+  describe_row(&row, &selection->base, keys);
+  /* Sorting keys of 32 bits takes half of the time. */
+  int32_t dtype = selection->reach <= INT32_MAX ? TP_DTYPE_int32 : TP_DTYPE_int64;
+  rows_t rows = {.count = selection->base.numel / row.numel, .width = row.numel};
+  rows.values = rows_of(source, &selection->base, keys);
+  rows.keys = rows.values ? tp__selection_offsets(selection, keys, dtype, name) : NULL;
+  rows.order = rows.keys ? order_of(rows.keys, name) : NULL;
+  tp_status_t status = rows.order ? TP_OK : tp_error_status();
+  while (rows.count && !status) {
+    rows_t rest;
+    status = add_rows(selection, &row, &rows, &rest, name);
+    release(&rows); /* in stream order: what reads it comes first */
+    rows = rest;
+  }
+  release(&rows);
+  return status;
+}
+
+tp_status_t tp__selection_add(const tp__selection_t *selection, const tp_tensor_t *source, const char *name) {
+  if (tp__dtype_category(selection->base.dtype) < TP_CATEGORY_FLOAT) return add_each(selection, source, name);
+  return add_in_order(selection, source, name);
+}
