@@ -310,6 +310,11 @@ TP_API tp_tensor_t *tp_tensor_arange_int(int64_t start, int64_t step, int64_t nu
 /* Status of all: INVALID_ARGUMENT (no such op, or an out whose elements share memory), DTYPE, SHAPE, DEVICE,
  * INDEX (a dimension), OUT_OF_MEMORY. */
 
+/* The floating dtype in which bool and integers are computed where an op gives fractions, and which floating
+ * scalars have; complex ones have its counterpart. Float32 at first; of the process. Runs now, starts nothing.
+ * Status: DTYPE for what is not floating. */
+TP_API tp_status_t tp_dtype_set_default(int32_t dtype);
+
 TP_API tp_tensor_t *tp_unary(int32_t op, const tp_tensor_t *a, tp_tensor_t *out);
 
 /* Broadcasts and promotes. A 0-d operand is weaker than one with dimensions of the same category. */
@@ -320,6 +325,8 @@ TP_API tp_tensor_t *tp_binary_float(int32_t op, const tp_tensor_t *a, double b, 
                                     tp_tensor_t *out);
 TP_API tp_tensor_t *tp_binary_int(int32_t op, const tp_tensor_t *a, int64_t b, int32_t is_bool,
                                   int32_t reversed, tp_tensor_t *out);
+TP_API tp_tensor_t *tp_binary_complex(int32_t op, const tp_tensor_t *a, double re, double im,
+                                      int32_t reversed, tp_tensor_t *out);
 
 /* condition: bool. Broadcasts all three, promotes a and b. */
 TP_API tp_tensor_t *tp_where(const tp_tensor_t *condition, const tp_tensor_t *a, const tp_tensor_t *b,

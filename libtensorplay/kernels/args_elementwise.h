@@ -30,9 +30,10 @@
 #define TP_FLAT_TILES_MANY 8192
 #define TP_FLAT_TILE_FACTOR 4
 
-/* A number beside tensors; each kernel takes the one of its kind. */
+/* A number beside tensors; each kernel takes the parts of its kind. */
 typedef struct tp_scalar {
-  float as_float;
+  double as_float;
+  double imaginary;
   long long as_int;
 } tp_scalar_t;
 
@@ -51,18 +52,37 @@ typedef struct tp_flat_args {
   tp_places_t places;
 } tp_flat_args_t;
 
-/* Any strides and dtypes. Elements and results are rounded to dtype `round` (TP_DTYPE_*), the scalar only
- * when round_scalar is set. */
-typedef struct tp_strided_args {
+/* Elements of a unit of the kernels that take any op and dtypes. */
+#define TP_GENERAL_UNIT 4
+/* Their op is a code of TP_UNARY, or this much more than one of TP_BINARY. */
+#define TP_GENERAL_BINARY 256
+
+/* Any strides and dtypes: operand 0 of the layout is out; the scalar stands where an address is NULL. Elements and
+ * results are rounded to dtype `round` (TP_DTYPE_*), the scalar only when round_scalar is set. The first `units` units
+ * are adjacent in each operand, or one element of it; aligned: units may be moved as vectors. */
+typedef struct tp_general_args {
   tp_layout_t layout;
   void *out;
-  const void *operands[3];
-  int dtypes[3];
+  const void *operands[2];
+  int dtypes[2];
   int out_dtype;
   int op;
   int round;
   int round_scalar;
+  int aligned;
+  long long units;
   tp_scalar_t scalar;
-} tp_strided_args_t;
+} tp_general_args_t;
+
+/* A choice between elements of one size: operands 1 to 3 of the layout are the condition and what is chosen from. The
+ * first `units` units are vectors of 16 bytes of each operand, or one element of it. */
+typedef struct tp_where_args {
+  tp_layout_t layout;
+  void *out;
+  const void *condition;
+  const void *operands[2];
+  int aligned;
+  long long units;
+} tp_where_args_t;
 
 #endif

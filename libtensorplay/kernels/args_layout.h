@@ -10,6 +10,9 @@
 /* Elements of a tile in kernels for strided operands. */
 #define TP_STRIDED_TILE 1024
 
+/* Units of a tile in the loops of units.h. */
+#define TP_UNITS_TILE 512
+
 /* Division of a number below 2^31 by `size` as a product: q = (n + ((n * multiplier) >> 32)) >> shift. */
 typedef struct tp_divisor {
   unsigned size;

@@ -98,8 +98,9 @@ struct tp_operand {
 template <typename T>
 TP_DEVICE tp_operand<T, TP_EITHER> tp_flat_operand(const tp_flat_args_t &p, int i, bool round_scalar) {
   tp_wide_t<T> scalar;
-  if constexpr (tp_same<tp_wide_t<T>, float>::value) {
-    scalar = round_scalar ? tp_wide(tp_cast<T>(p.scalar.as_float)) : p.scalar.as_float;
+  if constexpr (tp_is_floating<tp_wide_t<T>>) {
+    scalar = static_cast<tp_wide_t<T>>(p.scalar.as_float);
+    if (round_scalar) scalar = tp_wide(tp_cast<T>(scalar));
   } else {
     scalar = tp_wide(tp_cast<T>(p.scalar.as_int));
   }

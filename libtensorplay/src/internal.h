@@ -185,6 +185,9 @@ bool tp__layout_places(const tp_layout_t *layout, int32_t n, tp_places_t *places
 /* Whether vectors of so many elements, one behind the other in dimension 0, are adjacent in the first operand, and
  * in every other adjacent or one element; each starts at a multiple of its size from the operand's start. */
 bool tp__layout_has_vectors(const tp_layout_t *layout, int32_t n, int64_t vector);
+/* How many whole units of so many elements there are, in each of which every operand is adjacent or one element;
+ * the rest are single elements. *out_aligned: units start at a multiple of their size from the operand's start. */
+int64_t tp__layout_units(const tp_layout_t *layout, int32_t n, int64_t unit, bool *out_aligned);
 /* Takes dimension 0 in wider elements where the operands `moved` (bits) are adjacent along it and the others of n stay
  * at one place: the most bytes, up to `most`, that addresses and all places of the moved ones are multiples of. The
  * bytes of an element from now on, `size` before. */
@@ -227,5 +230,7 @@ tp_tensor_t *tp__target_finish(tp_tensor_t *out, tp_tensor_t *target, tp_status_
 
 /* ---- ops/promote.c ---- */
 int32_t tp__promote(int32_t a_dtype, bool a_weak, int32_t b_dtype, bool b_weak);
+/* What tp_dtype_set_default set. */
+int32_t tp__dtype_default(void);
 
 #endif

@@ -108,16 +108,23 @@ size_t tp__layout_widen(tp_layout_t *layout, int32_t n, uint32_t moved, uintptr_
   return size;
 }
 
-bool tp__layout_has_vectors(const tp_layout_t *layout, int32_t n, int64_t vector) {
-  if (layout->sizes[0] % vector || layout->strides[0][0] != 1) return false;
+int64_t tp__layout_units(const tp_layout_t *layout, int32_t n, int64_t unit, bool *out_aligned) {
+  *out_aligned = false;
+  if (layout->ndim == 0 || layout->strides[0][0] != 1) return 0;
+  if (layout->ndim > 1 && layout->sizes[0] % unit) return 0;
+  bool aligned = true;
   for (int32_t i = 0; i < n; ++i) {
     if (layout->strides[i][0] == 0) continue;
-    if (layout->strides[i][0] != 1) return false;
-    for (int32_t d = 1; d < layout->ndim; ++d) {
-      if (layout->strides[i][d] % vector) return false;
-    }
+    if (layout->strides[i][0] != 1) return 0;
+    for (int32_t d = 1; d < layout->ndim; ++d) aligned = aligned && layout->strides[i][d] % unit == 0;
   }
-  return true;
+  *out_aligned = aligned;
+  return layout->numel / unit;
+}
+
+bool tp__layout_has_vectors(const tp_layout_t *layout, int32_t n, int64_t vector) {
+  bool aligned;
+  return tp__layout_units(layout, n, vector, &aligned) * vector == layout->numel && aligned;
 }
 
 bool tp__layout_places(const tp_layout_t *layout, int32_t n, tp_places_t *places) {

@@ -5,6 +5,11 @@
 typedef enum takes { ALL, REAL, NUMBERS, REAL_NUMBERS, BITS, INTEGERS, FLOATS } takes_t;
 typedef enum rule { SAME, FLOAT, BOOL, MAGNITUDE } rule_t;
 
+enum {
+#define TP_UNARY(name, code, takes, rule, kernels) TP_UNARY_##name = code,
+#include "../../kernels/ops.def"
+};
+
 typedef struct op {
   const char *name;
   takes_t takes;
@@ -27,17 +32,25 @@ static op_t binary_ops[] = {
 #include "../../kernels/ops.def"
 };
 
-/* By the kind of dtype that is computed in. */
-static tp__kernel_t strided_unary[] = {TP_KERNEL_INIT("elementwise", "tp_k_unary_i64"),
-                                       TP_KERNEL_INIT("elementwise", "tp_k_unary_f32")};
-static tp__kernel_t strided_binary[] = {TP_KERNEL_INIT("elementwise", "tp_k_binary_i64"),
-                                        TP_KERNEL_INIT("elementwise", "tp_k_binary_f32")};
+/* The kernels for any op, by what elements of the dtype are computed in. */
+static tp__kernel_t *general_kernel(int32_t dtype) {
+  static tp__kernel_t in_int64 = TP_KERNEL_INIT("general", "tp_k_general_i64"),
+                      in_float32 = TP_KERNEL_INIT("general", "tp_k_general_f32"),
+                      in_float64 = TP_KERNEL_INIT("general", "tp_k_general_f64"),
+                      in_complex64 = TP_KERNEL_INIT("general", "tp_k_general_c64"),
+                      in_complex128 = TP_KERNEL_INIT("general", "tp_k_general_c128");
+  switch (dtype) {
+    case TP_DTYPE_float64: return &in_float64;
+    case TP_DTYPE_complex64: return &in_complex64;
+    case TP_DTYPE_complex128: return &in_complex128;
+    default: return tp__dtype_is_floating(dtype) ? &in_float32 : &in_int64;
+  }
+}
 
 /* One operation, ready to run: operands[i] is NULL where the scalar stands. */
 typedef struct call {
   op_t *op;
-  tp__kernel_t *strided;
-  int32_t code;
+  int32_t code; /* as general kernels have it */
   int32_t n;
   const tp_tensor_t *operands[2];
   tp_scalar_t scalar;
@@ -63,9 +76,12 @@ static tp_status_t apply_rule(call_t *call, int32_t dtype) {
   int32_t category = tp__dtype_category(dtype);
   if (category < taken[call->op->takes].lowest || category > taken[call->op->takes].highest)
     return tp__error_set(TP_DTYPE, call->op->name, "got dtype %s, which it does not take", tp__dtype_name(dtype));
-  if (call->op->rule == FLOAT && !tp__dtype_is_floating(dtype)) dtype = TP_DTYPE_float32;
+  if (call->op->rule == FLOAT && category < TP_CATEGORY_FLOAT) dtype = tp__dtype_default();
   call->compute = dtype;
-  call->result = call->op->rule == BOOL ? TP_DTYPE_bool : dtype;
+  call->result = dtype;
+  if (call->op->rule == BOOL) call->result = TP_DTYPE_bool;
+  if (call->op->rule == MAGNITUDE && category == TP_CATEGORY_COMPLEX)
+    call->result = dtype == TP_DTYPE_complex64 ? TP_DTYPE_float32 : TP_DTYPE_float64;
   return TP_OK;
 }
 
@@ -143,21 +159,26 @@ static tp_status_t launch_places(const call_t *call, tp_tensor_t *target, const 
   return launch_flat(call, target, steps, aligned, &places);
 }
 
-static tp_status_t launch_strided(const call_t *call, tp_tensor_t *target, tp_strided_args_t *args) {
-  bool floating = tp__dtype_is_floating(call->compute);
-  args->out = target->data;
-  args->out_dtype = target->dtype;
-  args->op = call->code;
-  args->round = call->compute;
-  args->round_scalar = call->op->rule == BOOL || !floating;
-  args->scalar = call->scalar;
+static tp_status_t launch_general(const call_t *call, tp_tensor_t *target, tp_general_args_t *args) {
+  uintptr_t addresses = (uintptr_t)target->data;
   for (int32_t i = 0; i < call->n; ++i) {
     const tp_tensor_t *operand = call->operands[i];
     args->operands[i] = operand ? operand->data : NULL;
     args->dtypes[i] = operand ? operand->dtype : call->compute;
+    addresses |= (uintptr_t)args->operands[i];
   }
-  return tp__launch_tiles(&call->strided[floating], target->device, target->numel, TP_STRIDED_TILE, args,
-                          call->op->name);
+  if (call->n == 1) args->operands[1] = NULL;
+  bool aligned;
+  args->units = tp__layout_units(&args->layout, 1 + call->n, TP_GENERAL_UNIT, &aligned);
+  args->aligned = aligned && addresses % 16 == 0;
+  args->out = target->data;
+  args->out_dtype = target->dtype;
+  args->op = call->code;
+  args->round = call->compute;
+  args->round_scalar = call->op->rule == BOOL || tp__dtype_category(call->compute) < TP_CATEGORY_FLOAT;
+  args->scalar = call->scalar;
+  int64_t units = args->units + (target->numel - args->units * TP_GENERAL_UNIT);
+  return tp__launch_tiles(general_kernel(call->compute), target->device, units, TP_UNITS_TILE, args, call->op->name);
 }
 
 static tp_status_t launch(const call_t *call, tp_tensor_t *target) {
@@ -165,14 +186,14 @@ static tp_status_t launch(const call_t *call, tp_tensor_t *target) {
   bool may_be_flat = has_flat_kernel(call, target);
   if (may_be_flat && steps_of_contiguous(call, target, steps))
     return launch_flat(call, target, steps, is_aligned(call, target, steps), NULL);
-  tp_strided_args_t args;
+  tp_general_args_t args;
   const tp_tensor_t *tensors[] = {target, call->operands[0], call->operands[1]};
   tp__layout_make(&args.layout, target->ndim, target->shape, 1 + call->n, tensors);
   if (may_be_flat && steps_of_layout(call, &args.layout, steps))
     return launch_flat(call, target, steps, is_aligned(call, target, steps), NULL);
   bool served = false;
   if (may_be_flat) TP_TRY(launch_places(call, target, &args.layout, &served));
-  return served ? TP_OK : launch_strided(call, target, &args);
+  return served ? TP_OK : launch_general(call, target, &args);
 }
 
 /* ---- the operations ---- */
@@ -191,11 +212,12 @@ static tp_tensor_t *run(const call_t *call, int32_t device, int32_t ndim, const 
 
 tp_tensor_t *tp_unary(int32_t op, const tp_tensor_t *a, tp_tensor_t *out) {
   call_t call = {.op = find_op(unary_ops, sizeof unary_ops / sizeof *unary_ops, op, "unary"),
-                 .strided = strided_unary,
                  .code = op,
                  .n = 1,
                  .operands = {a}};
   if (!call.op || apply_rule(&call, a->dtype)) return NULL;
+  /* In the integers that it is computed in, a bool has other bits than its own. */
+  if (op == TP_UNARY_bitwise_not && a->dtype == TP_DTYPE_bool) call.code = TP_UNARY_logical_not;
   return run(&call, a->device, a->ndim, a->shape, out);
 }
 
@@ -209,8 +231,7 @@ static bool same_shape(const tp_tensor_t *a, const tp_tensor_t *b) {
 
 tp_tensor_t *tp_binary(int32_t op, const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *out) {
   call_t call = {.op = find_op(binary_ops, sizeof binary_ops / sizeof *binary_ops, op, "binary"),
-                 .strided = strided_binary,
-                 .code = op,
+                 .code = TP_GENERAL_BINARY + op,
                  .n = 2,
                  .operands = {a, b}};
   if (!call.op) return NULL;
@@ -227,25 +248,34 @@ tp_tensor_t *tp_binary(int32_t op, const tp_tensor_t *a, const tp_tensor_t *b, t
   return run(&call, a->device, ndim, shape, out);
 }
 
+/* The dtype of the number is the one that its kind has by default. */
 static tp_tensor_t *with_scalar(int32_t op, const tp_tensor_t *a, tp_scalar_t scalar, int32_t scalar_dtype,
                                 int32_t reversed, tp_tensor_t *out) {
   call_t call = {.op = find_op(binary_ops, sizeof binary_ops / sizeof *binary_ops, op, "binary"),
-                 .strided = strided_binary,
-                 .code = op,
+                 .code = TP_GENERAL_BINARY + op,
                  .n = 2,
                  .scalar = scalar};
   call.operands[reversed ? 1 : 0] = a;
   if (!call.op || apply_rule(&call, tp__promote(a->dtype, false, scalar_dtype, true))) return NULL;
+  if (tp__dtype_category(scalar_dtype) < TP_CATEGORY_FLOAT) {
+    /* Rounded once, to what is computed in. */
+    bool wide = call.compute == TP_DTYPE_float64 || call.compute == TP_DTYPE_complex128;
+    call.scalar.as_float = wide ? (double)scalar.as_int : (double)(float)scalar.as_int;
+  }
   return run(&call, a->device, a->ndim, a->shape, out);
 }
 
 tp_tensor_t *tp_binary_float(int32_t op, const tp_tensor_t *a, double b, int32_t reversed, tp_tensor_t *out) {
-  tp_scalar_t scalar = {.as_float = (float)b};
-  return with_scalar(op, a, scalar, TP_DTYPE_float32, reversed, out);
+  return with_scalar(op, a, (tp_scalar_t){.as_float = b}, tp__dtype_default(), reversed, out);
 }
 
 tp_tensor_t *tp_binary_int(int32_t op, const tp_tensor_t *a, int64_t b, int32_t is_bool, int32_t reversed,
                            tp_tensor_t *out) {
-  tp_scalar_t scalar = {.as_float = (float)b, .as_int = b};
-  return with_scalar(op, a, scalar, is_bool ? TP_DTYPE_bool : TP_DTYPE_int64, reversed, out);
+  return with_scalar(op, a, (tp_scalar_t){.as_int = b}, is_bool ? TP_DTYPE_bool : TP_DTYPE_int64, reversed, out);
+}
+
+tp_tensor_t *tp_binary_complex(int32_t op, const tp_tensor_t *a, double re, double im, int32_t reversed,
+                               tp_tensor_t *out) {
+  int32_t dtype = tp__dtype_default() == TP_DTYPE_float64 ? TP_DTYPE_complex128 : TP_DTYPE_complex64;
+  return with_scalar(op, a, (tp_scalar_t){.as_float = re, .imaginary = im}, dtype, reversed, out);
 }

@@ -1,4 +1,6 @@
-/* Promotion of dtypes: torch's rule, from promotion.def. */
+/* Promotion of dtypes: torch's rule, from promotion.def, and the default dtype. */
+#include <stdatomic.h>
+
 #include "../internal.h"
 
 /* Dtypes by their suffix. */
@@ -24,4 +26,15 @@ int32_t tp__promote(int32_t a_dtype, bool a_weak, int32_t b_dtype, bool b_weak) 
     if (tp__dtype_is_floating(strong)) return table[strong][OF_c64];
   }
   return table[a_dtype][b_dtype];
+}
+
+static _Atomic int32_t default_dtype = TP_DTYPE_float32;
+
+int32_t tp__dtype_default(void) { return atomic_load_explicit(&default_dtype, memory_order_relaxed); }
+
+tp_status_t tp_dtype_set_default(int32_t dtype) {
+  if (dtype < 0 || dtype >= TP_DTYPE_COUNT || !tp__dtype_is_floating(dtype))
+    return tp__error_set(TP_DTYPE, "set_default_dtype", "got dtype code %d, expected a floating one", (int)dtype);
+  atomic_store_explicit(&default_dtype, dtype, memory_order_relaxed);
+  return TP_OK;
 }

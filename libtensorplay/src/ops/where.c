@@ -3,9 +3,17 @@
 #include "../internal.h"
 
 static const char operation[] = "where";
-/* By the kind of dtype of the result. */
-static tp__kernel_t kernels[] = {TP_KERNEL_INIT("elementwise", "tp_k_where_i64"),
-                                 TP_KERNEL_INIT("elementwise", "tp_k_where_f32")};
+
+/* By the size of elements. */
+static tp__kernel_t *kernel_of(size_t size) {
+  static tp__kernel_t kernels[] = {
+      TP_KERNEL_INIT("where", "tp_k_where_1"), TP_KERNEL_INIT("where", "tp_k_where_2"),
+      TP_KERNEL_INIT("where", "tp_k_where_4"), TP_KERNEL_INIT("where", "tp_k_where_8"),
+      TP_KERNEL_INIT("where", "tp_k_where_16")};
+  tp__kernel_t *kernel = kernels;
+  for (; size > 1; size /= 2) ++kernel;
+  return kernel;
+}
 
 static tp_status_t check(const tp_tensor_t *condition, const tp_tensor_t *a, const tp_tensor_t *b) {
   if (condition->dtype != TP_DTYPE_bool)
@@ -17,17 +25,36 @@ static tp_status_t check(const tp_tensor_t *condition, const tp_tensor_t *a, con
   return TP_OK;
 }
 
+/* All but the condition have the target's dtype. */
 static tp_status_t launch(const tp_tensor_t *condition, const tp_tensor_t *a, const tp_tensor_t *b,
-                          int32_t dtype, tp_tensor_t *target) {
-  tp_strided_args_t args = {.out = target->data,
-                            .operands = {condition->data, a->data, b->data},
-                            .dtypes = {condition->dtype, a->dtype, b->dtype},
-                            .out_dtype = target->dtype,
-                            .round = dtype};
+                          tp_tensor_t *target) {
+  tp_where_args_t args = {
+      .out = target->data, .condition = condition->data, .operands = {a->data, b->data}};
   const tp_tensor_t *tensors[] = {target, condition, a, b};
+  uintptr_t addresses = 0;
+  for (int32_t i = 0; i < 4; ++i) addresses |= (uintptr_t)tensors[i]->data;
   tp__layout_make(&args.layout, target->ndim, target->shape, 4, tensors);
-  return tp__launch_tiles(&kernels[tp__dtype_is_floating(dtype)], target->device, target->numel,
-                          TP_STRIDED_TILE, &args, operation);
+  size_t size = tp__dtype_size(target->dtype);
+  int64_t unit = 16 / (int64_t)size;
+  bool aligned;
+  args.units = tp__layout_units(&args.layout, 4, unit, &aligned);
+  args.aligned = aligned && addresses % 16 == 0;
+  int64_t units = args.units + (target->numel - args.units * unit);
+  return tp__launch_tiles(kernel_of(size), target->device, units, TP_UNITS_TILE, &args, operation);
+}
+
+static tp_tensor_t *as_dtype(const tp_tensor_t *operand, int32_t dtype) {
+  return operand->dtype == dtype ? tp__tensor_retain(operand) : tp_tensor_to(operand, dtype, operand->device);
+}
+
+/* Operands of another dtype than the result are cast first. */
+static tp_status_t choose(const tp_tensor_t *condition, const tp_tensor_t *a, const tp_tensor_t *b,
+                          tp_tensor_t *target) {
+  tp_tensor_t *x = as_dtype(a, target->dtype), *y = x ? as_dtype(b, target->dtype) : NULL;
+  tp_status_t status = y ? launch(condition, x, y, target) : tp_error_status();
+  tp_tensor_release(x);
+  tp_tensor_release(y);
+  return status;
 }
 
 tp_tensor_t *tp_where(const tp_tensor_t *condition, const tp_tensor_t *a, const tp_tensor_t *b,
@@ -41,9 +68,11 @@ tp_tensor_t *tp_where(const tp_tensor_t *condition, const tp_tensor_t *a, const 
   int32_t dtype = tp__promote(a->dtype, a->ndim == 0, b->dtype, b->ndim == 0);
   tp_tensor_t *result = tp__check_out(out, dtype, a->device, ndim, shape, operation);
   if (!result || result->numel == 0) return result;
-  bool direct = !out || !(tp__tensor_overlaps(out, condition) || tp__tensor_overlaps(out, a) ||
-                          tp__tensor_overlaps(out, b));
-  tp_tensor_t *target = tp__target_take(result, result->dtype, direct, operation);
-  tp_status_t status = target ? launch(condition, a, b, dtype, target) : tp_error_status();
-  return tp__target_finish(result, target, status);
+  bool direct = result->dtype == dtype;
+  if (out) {
+    direct = direct && !tp__tensor_overlaps(out, condition) && !tp__tensor_overlaps(out, a) &&
+             !tp__tensor_overlaps(out, b);
+  }
+  tp_tensor_t *target = tp__target_take(result, dtype, direct, operation);
+  return tp__target_finish(result, target, target ? choose(condition, a, b, target) : tp_error_status());
 }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplay import _dtype
 from tensorplay._backend import Scalar
+from tensorplay._dtype import DType
 from tensorplay._tables import BINARY, UNARY
 from tensorplay._tensor import Tensor
 
-from ._check import refused
+from ._check import check, refused
 from ._indexing import Indexing
 from ._library import native
 from ._reductions import Reductions
@@ -20,6 +22,10 @@ _BINARY = {name: row[0] for name, row in BINARY.items()}
 
 class Operations(Reductions, Indexing):
     """The elementwise operations and the products of `Backend`, and with its bases all others."""
+
+    def set_default_dtype(self, dtype: DType) -> None:
+        if native.is_started:  # else it is told at the start
+            check(native.tp_dtype_set_default(dtype.code))
 
     def unary(self, op: str, a: Tensor, out: Tensor | None = None) -> Tensor:
         return given(out, self.made("unary", (op, a, out), native.tp_unary, _UNARY[op], a._impl, or_null(out)))
@@ -61,4 +67,14 @@ def _binary_scalar(op: str, a: Any, scalar: Any, is_reversed: int, into: Any) ->
     """A tensor and a number; the number comes first when reversed."""
     if isinstance(scalar, float):
         return native.tp_binary_float(_BINARY[op], a._impl, scalar, is_reversed, into)
+    if isinstance(scalar, complex):
+        return native.tp_binary_complex(_BINARY[op], a._impl, scalar.real, scalar.imag, is_reversed, into)
     return native.tp_binary_int(_BINARY[op], a._impl, scalar, isinstance(scalar, bool), is_reversed, into)
+
+
+def _tell_default_dtype() -> None:
+    """The default dtype that was set before CUDA started."""
+    check(native.tp_dtype_set_default(_dtype.DEFAULTS[_dtype.FLOAT].code))
+
+
+native.at_start.append(_tell_default_dtype)
