@@ -113,6 +113,7 @@ from ._ops.view_functions import (
     unflatten,
     unsqueeze,
 )
+from ._print import set_printoptions
 from ._tensor import Tensor
 from ._version import __version__
 from .errors import AcceleratorError, OutOfMemoryError
@@ -214,6 +215,7 @@ __all__ = [
     "rot90",
     "save",
     "select",
+    "set_printoptions",
     "short",
     "silu",
     "softmax",

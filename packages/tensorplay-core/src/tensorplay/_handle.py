@@ -170,3 +170,11 @@ class Handle:
     def is_floating_point(self) -> bool:
         """Whether the dtype holds fractions."""
         return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype holds complex numbers."""
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the dtype holds negative numbers."""
+        return self.dtype.is_signed

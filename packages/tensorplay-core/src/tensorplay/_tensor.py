@@ -124,8 +124,14 @@ class Tensor(Unary, Binary, Operators):
     cpu = conversion.cpu
     cuda = conversion.cuda
     float = conversion.float
+    double = conversion.double
     half = conversion.half
     bfloat16 = conversion.bfloat16
+    cfloat = conversion.cfloat
+    cdouble = conversion.cdouble
+    byte = conversion.byte
+    char = conversion.char
+    short = conversion.short
     int = conversion.int
     long = conversion.long
     bool = conversion.bool
@@ -145,10 +151,13 @@ class Tensor(Unary, Binary, Operators):
         return builtins.bool(conversion.one_element("bool", self))
 
     def __int__(self) -> builtins.int:
-        return builtins.int(conversion.one_element("int", self))
+        return builtins.int(conversion.real_element("int", self))
 
     def __float__(self) -> builtins.float:
-        return builtins.float(conversion.one_element("float", self))
+        return builtins.float(conversion.real_element("float", self))
+
+    def __complex__(self) -> complex:
+        return complex(conversion.one_element("complex", self))
 
     def __index__(self) -> builtins.int:
         return conversion.as_index(self)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _dispatch, _plugins
+from . import _dispatch, _dtype, _plugins
 from ._device import DeviceLike
 from ._tensor import Tensor
 from .errors import BackendUnavailableError, DTypeError, InvalidArgumentError
@@ -87,7 +87,7 @@ def save(tensors: Mapping[str, Tensor], path: PathLike, *, metadata: Mapping[str
     Raises
     ------
     DTypeError
-        No mapping, a name that is no text, or a value that is no tensor.
+        No mapping, a name that is no text, a value that is no tensor, or complex128, which the format lacks.
     BackendUnavailableError
         `safetensors` is not installed.
     """
@@ -98,6 +98,11 @@ def save(tensors: Mapping[str, Tensor], path: PathLike, *, metadata: Mapping[str
         if not isinstance(name, str):
             raise DTypeError(f"save: got name {name!r}, expected a text")
         _dispatch.check_tensor(f"save: {name!r}", value)
+        if value.dtype is _dtype.complex128:
+            raise DTypeError(
+                f"save: tensor {name!r}: got dtype complex128, which safetensors files do not hold: "
+                "use to(tensorplay.complex64), or save its real and imaginary parts"
+            )
     arrays = {name: np.array(value._backend.to_host(value), order="C") for name, value in tensors.items()}
     writer = import_module("safetensors.numpy")
     writer.save_file(arrays, os.fspath(path), metadata=None if metadata is None else dict(metadata))

@@ -107,6 +107,11 @@ def float(self: Tensor) -> Tensor:
     return to(self, _dtype.float32)
 
 
+def double(self: Tensor) -> Tensor:
+    """To float64."""
+    return to(self, _dtype.float64)
+
+
 def half(self: Tensor) -> Tensor:
     """To float16."""
     return to(self, _dtype.float16)
@@ -115,6 +120,31 @@ def half(self: Tensor) -> Tensor:
 def bfloat16(self: Tensor) -> Tensor:
     """To bfloat16."""
     return to(self, _dtype.bfloat16)
+
+
+def cfloat(self: Tensor) -> Tensor:
+    """To complex64."""
+    return to(self, _dtype.complex64)
+
+
+def cdouble(self: Tensor) -> Tensor:
+    """To complex128."""
+    return to(self, _dtype.complex128)
+
+
+def byte(self: Tensor) -> Tensor:
+    """To uint8."""
+    return to(self, _dtype.uint8)
+
+
+def char(self: Tensor) -> Tensor:
+    """To int8."""
+    return to(self, _dtype.int8)
+
+
+def short(self: Tensor) -> Tensor:
+    """To int16."""
+    return to(self, _dtype.int16)
 
 
 def int(self: Tensor) -> Tensor:
@@ -188,18 +218,31 @@ def one_element(operation: str, tensor: Tensor) -> Any:
     return _dispatch.number(tensor._backend.to_host(tensor).reshape(()))
 
 
+def real_element(operation: str, tensor: Tensor) -> builtins.float | builtins.int:
+    """As `one_element`, of numbers without an imaginary part.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It has one, or as `one_element`.
+    """
+    value = one_element(operation, tensor)
+    if not isinstance(value, complex):
+        return value  # type: ignore[no-any-return]
+    if value.imag:
+        raise InvalidArgumentError(f"{operation}: got {value}, expected a number without an imaginary part")
+    return value.real
+
+
 def item(self: Tensor) -> Any:
     """The element of a tensor of one element, as a Python number; waits for it."""
     return one_element("item", self)
 
 
 def as_index(self: Tensor) -> builtins.int:
-    """The element of an integer tensor without dimensions, for Python's indices."""
-    if self.shape or self.dtype.is_floating_point:
-        raise DTypeError(
-            f"index: got a tensor of shape {self.shape} and dtype {self.dtype.name}, "
-            "expected an integer without dimensions"
-        )
+    """The element of a tensor of one integer or bool, for Python's indices."""
+    if self.numel() != 1 or self.dtype.category > _dtype.INT:
+        raise DTypeError(f"index: got a tensor of shape {self.shape} and dtype {self.dtype.name}, expected one integer")
     return builtins.int(one_element("index", self))
 
 
