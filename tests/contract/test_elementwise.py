@@ -53,9 +53,7 @@ def apply(op: str, *operands: Any, **options: Any) -> tensorplay.Tensor:
     return result
 
 
-def dtypes_of(
-    row: tuple[int, str, str], dtype: tensorplay.DType
-) -> tuple[tensorplay.DType, tensorplay.DType] | None:
+def dtypes_of(row: tuple[int, str, str], dtype: tensorplay.DType) -> tuple[tensorplay.DType, tensorplay.DType] | None:
     """Dtype of the result and dtype to compute in, of promoted operands; None where they are refused."""
     _, takes, rule = row
     lowest, highest = TAKES[takes]

@@ -6,53 +6,119 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.operands import FLOATING, assert_close, dtypes, floating, layouts, operand, place, read, seeds
+from helpers.operands import (
+    ARRANGEMENTS,
+    DTYPES,
+    FLOATING,
+    INTEGERS,
+    arranged,
+    assert_close,
+    floating,
+    held,
+    layouts,
+    operand,
+    place,
+    poisoned,
+    read,
+    seeds,
+    special,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tensorplay
+from tensorplay import _dtype
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 shapes = st.lists(st.sampled_from([0, 1, 2, 3, 5, 33]), max_size=4).map(tuple)
-OPS = ["sum", "mean", "amax", "amin", "any", "all"]
+OPS = ["sum", "mean", "prod", "amax", "amin", "any", "all"]
+FORMULAS = {"prod": lambda x, **rest: np.prod(x, dtype=np.int64 if x.dtype == bool else None, **rest)}
+
+
+def dtype_of(op: str, dtype: tensorplay.DType) -> tensorplay.DType | None:
+    """Dtype of the result; None where the operand is refused."""
+    if op in ("any", "all"):
+        return _dtype.bool
+    if op in ("sum", "prod"):
+        return dtype if dtype.category >= _dtype.FLOAT else _dtype.int64
+    if op == "mean" and dtype.category < _dtype.FLOAT:
+        return None
+    return None if op in ("amax", "amin") and dtype.is_complex else dtype
 
 
 @pytest.mark.parametrize("op", OPS)
-@same_device
-@given(shape=shapes, dtype=dtypes, layout=layouts, seed=seeds, keepdim=st.booleans(), data=st.data())
-def test_reduce(
-    device: str,
-    op: str,
-    shape: tuple[int, ...],
-    dtype: tensorplay.DType,
-    layout: str,
-    seed: int,
-    keepdim: bool,
-    data: st.DataObject,
-) -> None:
-    x, array = operand(device, shape, dtype, layout, seed)
-    dims = data.draw(st.none() | st.sets(st.integers(0, max(len(shape) - 1, 0))).map(tuple))
-    axes = tuple(range(len(shape))) if not dims else dims if shape else ()
-    function = getattr(tensorplay, op)
-    call = lambda: function(x, dims, keepdim)  # noqa: E731
-    if op == "mean" and not dtype.is_floating_point:
-        with pytest.raises(DTypeError, match=f"mean: got dtype {dtype.name}, expected a floating dtype"):
-            call()
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_reduce(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
+    random = np.random.default_rng(fresh_seed)
+    result, function = dtype_of(op, dtype), getattr(tensorplay, op)
+    if result is None:
+        with pytest.raises(DTypeError, match=f"{op}: got dtype {dtype.name}"):
+            function(tensorplay.ones(2, dtype=dtype, device=device))
         return
-    if op in ("amax", "amin") and any(shape[axis] == 0 for axis in axes):
-        with pytest.raises(InvalidArgumentError, match=f"{op} of nothing has no value"):
-            call()
+    for i, (shape, layout) in enumerate(ARRANGEMENTS):
+        x, array = operand(device, shape, dtype, layout, fresh_seed + i)
+        if op == "prod" and dtype.category >= _dtype.FLOAT:
+            # Near 1, so that no order of the factors leaves what the dtype holds.
+            x, array = arranged(held(1 + array / 64, dtype), dtype, device, layout)
+        dims = tuple(int(dim) for dim in range(len(shape)) if random.random() < 0.5)
+        axes, keepdim = dims or tuple(range(len(shape))), bool(random.integers(2))
+        poisoned(tuple(1 if d in axes else n for d, n in enumerate(shape)), result, device)
+        if op in ("amax", "amin") and any(shape[axis] == 0 for axis in axes):
+            with pytest.raises(InvalidArgumentError, match=f"{op} of nothing has no value"):
+                function(x, dims or None, keepdim)
+            continue
+        formula = FORMULAS.get(op, getattr(np, op))
+        expected = formula(array, axis=axes, keepdims=keepdim)
+        room = max(1.0, float(np.abs(array).sum())) if array.size else 1.0
+        if op == "prod":
+            got = x
+            for dim in sorted(axes, reverse=True):
+                got = got.prod(dim, keepdim=keepdim)
+            assert_close(got, expected, result, room=room)
+            continue
+        assert_close(function(x, dims or None, keepdim), expected, result, room=room)
+        out = poisoned(np.shape(expected)[::-1], result, device).T
+        assert function(x, dims or None, keepdim, out=out) is out
+        assert_close(out, expected, result, room=room)
+
+
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_places_of_extremes(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
+    function, formula = getattr(tensorplay, op), getattr(np, op)
+    if dtype.is_complex:
+        with pytest.raises(DTypeError, match=f"{op}: got dtype {dtype.name}"):
+            function(tensorplay.ones(2, dtype=dtype, device=device))
         return
-    expected = getattr(np, op)(array, axis=axes, keepdims=keepdim)
-    result = dtype
-    if op == "sum" and not dtype.is_floating_point:
-        result = tensorplay.int64
-    if op in ("any", "all"):
-        result = tensorplay.bool
-    assert_close(call(), expected, result, room=max(1.0, np.sqrt(array.size)))
+    cases = [operand(device, shape, dtype, layout, fresh_seed) for shape, layout in ARRANGEMENTS if shape]
+    cases += [arranged(np.resize(special(dtype), (3, 25)), dtype, device, "transposed")]
+    for x, array in cases:
+        for dim in range(-1, x.ndim):
+            if array.size == 0 and (dim == -1 or x.shape[dim] == 0):
+                with pytest.raises(InvalidArgumentError, match=f"{op} of nothing has no value"):
+                    function(x, dim)
+            elif array.size:
+                assert_close(function(x, dim), formula(array, axis=dim), _dtype.int64)
+                assert_close(function(x, dim, keepdim=True), formula(array, axis=dim, keepdims=True), _dtype.int64)
+        if array.size:
+            assert_close(function(x), formula(array), _dtype.int64)
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "amax", "amin", "any", "all"])
+@pytest.mark.parametrize("dtype", [*FLOATING, *INTEGERS], ids=lambda dtype: dtype.name)
+def test_reductions_of_special_numbers(device: str, op: str, dtype: tensorplay.DType) -> None:
+    numbers = special(dtype)
+    if op in ("sum", "mean"):  # What only overflows on the way depends on the order.
+        numbers = numbers[~(np.isfinite(numbers) & (np.abs(numbers) > 1e9))]
+    result = dtype_of(op, dtype)
+    if result is None:
+        return
+    pairs = np.stack(np.broadcast_arrays(numbers[:, None], numbers), -1)
+    x, array = arranged(pairs, dtype, device, "stepped")
+    assert_close(getattr(tensorplay, op)(x, -1), getattr(np, op)(array, axis=-1), result, room=1e5)
 
 
 @pytest.mark.parametrize("shape", [(1_000_003,), (3, 70_001), (70_001, 3)])

@@ -124,7 +124,9 @@ def poisoned(shape: tuple[int, ...], dtype: tensorplay.DType, device: str) -> te
     """A tensor of elements that no result has by chance: nan, or the largest integer."""
     if dtype.category >= _dtype.FLOAT:
         return tensorplay.full(shape, float("nan"), dtype=dtype, device=device)
-    return tensorplay.full(shape, True if dtype is _dtype.bool else np.iinfo(dtype.numpy).max, dtype=dtype, device=device)
+    return tensorplay.full(
+        shape, True if dtype is _dtype.bool else np.iinfo(dtype.numpy).max, dtype=dtype, device=device
+    )
 
 
 LAYOUTS = ["contiguous", "transposed", "stepped", "expanded"]

@@ -19,12 +19,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from differences import explained
-from phrases import PHRASES, Filler, name_of, tensor
+from filling import Filler, name_of, tensor
+from phrases import PHRASES
 
 import tensorplay
 
 #: Relative errors that are allowed, by dtype; absolute ones are these times the largest element.
-PRECISION = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-11, "complex64": 2e-5, "complex128": 1e-11}
+PRECISION = {
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+    "float32": 2e-5,
+    "float64": 1e-11,
+    "complex64": 2e-5,
+    "complex128": 1e-11,
+}
 CANNOT = ("not implemented for", "not supported", "unsupported", "not implemented", "Could not run")
 
 
@@ -188,7 +196,9 @@ def generate(torch: ModuleType, rng: random.Random, device: str, only: str | Non
     return program, Verdict("")
 
 
-def smallest(torch: ModuleType, program: list[Statement], verdict: Verdict, device: str) -> tuple[list[Statement], Verdict]:
+def smallest(
+    torch: ModuleType, program: list[Statement], verdict: Verdict, device: str
+) -> tuple[list[Statement], Verdict]:
     """The program without the statements that its disagreement does not need."""
 
     def last(shorter: list[Statement]) -> Verdict:
