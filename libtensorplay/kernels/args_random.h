@@ -4,15 +4,15 @@
 
 #include "args_layout.h"
 
-/* Groups of four elements, one Philox counter each, of one tile. */
+/* Groups of one tile: four elements of up to 4 bytes, or two of 8, that share one Philox counter. */
 #define TP_RANDOM_TILE 1024
 
 typedef struct tp_random_args {
   void *out;
   unsigned long long seed;
   unsigned long long counter; /* of element 0 */
-  float low, span, below;     /* uniform */
-  float mean, std;            /* normal */
+  double low, span, below;    /* uniform; of a half type or float32 they are float32 numbers */
+  double mean, std;           /* normal */
   int contiguous;             /* else elements lie where operand 1 of the layout, in C order, says */
   tp_layout_t layout;
 } tp_random_args_t;

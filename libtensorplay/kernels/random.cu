@@ -25,50 +25,86 @@ TP_DEVICE random_words philox(unsigned long long counter, unsigned long long see
   return {{c0, c1, c2, c3}};
 }
 
+/* The bits of the elements of 8 bytes that share a counter: i is 0 or 1. */
+TP_DEVICE unsigned long long pair(const random_words &random, int i) {
+  return random.word[2 * i] | static_cast<unsigned long long>(random.word[2 * i + 1]) << 32;
+}
+
 /* Operations that are rounded by themselves: the GPU's compiler must not fuse them. */
 #ifdef __CUDACC__
 TP_DEVICE float multiply(float a, float b) { return __fmul_rn(a, b); }
 TP_DEVICE float add(float a, float b) { return __fadd_rn(a, b); }
+TP_DEVICE double multiply(double a, double b) { return __dmul_rn(a, b); }
+TP_DEVICE double add(double a, double b) { return __dadd_rn(a, b); }
 #else
-TP_DEVICE float multiply(float a, float b) { return a * b; }
-TP_DEVICE float add(float a, float b) { return a + b; }
+template <typename Real>
+TP_DEVICE Real multiply(Real a, Real b) {
+  return a * b;
+}
+template <typename Real>
+TP_DEVICE Real add(Real a, Real b) {
+  return a + b;
+}
 #endif
 
 TP_DEVICE float fraction(unsigned word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+TP_DEVICE double fraction(unsigned long long bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
+/* Each distribution fills the elements of one counter, in what they are computed in. */
 struct uniform {
-  TP_DEVICE void fill(const tp_random_args_t &p, const random_words &random, float *x) {
-    for (int j = 0; j < 4; ++j) {
-      float value = add(multiply(fraction(random.word[j]), p.span), p.low);
-      x[j] = value < p.below ? value : p.below;
-    }
+  template <typename Real>
+  TP_DEVICE Real of(const tp_random_args_t &p, Real u) {
+    Real value = add(multiply(u, static_cast<Real>(p.span)), static_cast<Real>(p.low));
+    return value < static_cast<Real>(p.below) ? value : static_cast<Real>(p.below);
+  }
+  TP_DEVICE void fill(const tp_random_args_t &p, const random_words &random, float (&x)[4]) {
+    for (int i = 0; i < 4; ++i) x[i] = of(p, fraction(random.word[i]));
+  }
+  TP_DEVICE void fill(const tp_random_args_t &p, const random_words &random, double (&x)[2]) {
+    for (int i = 0; i < 2; ++i) x[i] = of(p, fraction(pair(random, i)));
   }
 };
 
 /* Sine and cosine of an angle in turns, 0 <= angle < 1. */
-TP_DEVICE void sine_cosine(float angle, float *sine, float *cosine) {
 #ifdef __CUDACC__
-  sincospif(2 * angle, sine, cosine);
+TP_DEVICE void sine_cosine(float angle, float *sine, float *cosine) { sincospif(2 * angle, sine, cosine); }
+TP_DEVICE void sine_cosine(double angle, double *sine, double *cosine) { sincospi(2 * angle, sine, cosine); }
 #else
+template <typename Real>
+TP_DEVICE void sine_cosine(Real angle, Real *sine, Real *cosine) {
   /* Whole quarters are taken off exactly; the rest is at most an eighth of a turn. */
-  int quarter = static_cast<int>(4 * angle + 0.5f);
-  float rest = (angle - 0.25f * static_cast<float>(quarter)) * 6.28318530717958647692f;
-  float s = sinf(rest), c = cosf(rest);
-  float turned_sine = quarter & 1 ? c : s, turned_cosine = quarter & 1 ? -s : c;
+  int quarter = static_cast<int>(4 * angle + static_cast<Real>(0.5));
+  Real rest = (angle - static_cast<Real>(0.25) * static_cast<Real>(quarter)) * static_cast<Real>(6.28318530717958647692);
+  Real s = std::sin(rest), c = std::cos(rest);
+  Real turned_sine = quarter & 1 ? c : s, turned_cosine = quarter & 1 ? -s : c;
   *sine = quarter & 2 ? -turned_sine : turned_sine;
   *cosine = quarter & 2 ? -turned_cosine : turned_cosine;
-#endif
 }
+#endif
 
 struct normal {
-  TP_DEVICE void fill(const tp_random_args_t &p, const random_words &random, float *x) {
-    for (int j = 0; j < 4; j += 2) {
-      float u = add(static_cast<float>(random.word[j]) * 0x1p-32f, 0x1p-33f);
-      float radius = sqrtf(-2 * logf(u)), sine, cosine;
-      sine_cosine(fraction(random.word[j + 1]), &sine, &cosine);
-      x[j] = p.mean + p.std * (radius * cosine);
-      x[j + 1] = p.mean + p.std * (radius * sine);
+  template <typename Real>
+  TP_DEVICE void of(const tp_random_args_t &p, Real radius, Real angle, Real *x) {
+    Real sine, cosine;
+    sine_cosine(angle, &sine, &cosine);
+    x[0] = static_cast<Real>(p.mean) + static_cast<Real>(p.std) * (radius * cosine);
+    x[1] = static_cast<Real>(p.mean) + static_cast<Real>(p.std) * (radius * sine);
+  }
+  TP_DEVICE void fill(const tp_random_args_t &p, const random_words &random, float (&x)[4]) {
+    for (int i = 0; i < 4; i += 2) {
+      float u = add(static_cast<float>(random.word[i]) * 0x1p-32f, 0x1p-33f);
+      of(p, sqrtf(-2 * logf(u)), fraction(random.word[i + 1]), x + i);
     }
+  }
+  TP_DEVICE void fill(const tp_random_args_t &p, const random_words &random, double (&x)[2]) {
+    double u = add(fraction(pair(random, 0)), 0x1p-54);
+    of(p, sqrt(-2 * log(u)), fraction(pair(random, 1)), x);
+  }
+};
+
+struct all_bits {
+  TP_DEVICE void fill(const tp_random_args_t &, const random_words &random, long long (&x)[2]) {
+    for (int i = 0; i < 2; ++i) x[i] = static_cast<long long>(pair(random, i));
   }
 };
 
@@ -77,26 +113,28 @@ TP_DEVICE_COLD long long place_of(const tp_random_args_t &p, long long index) {
   return p.contiguous ? index : tp_layout_offset(p.layout, 1, index);
 }
 
-/* A group of four numbers is written at once where elements are adjacent: fresh memory is aligned to that. */
+/* A group is written at once where elements are adjacent: fresh memory is aligned to that. */
 template <typename Distribution, typename T>
 TP_DEVICE void fill_random(const tp_random_args_t &p) {
+  using Wide = decltype(tp_wide(T()));
+  constexpr int SIZE = 16 / sizeof(Wide);
   T *out = tp_at<T>(p.out);
-  bool whole = p.contiguous && reinterpret_cast<size_t>(out) % (4 * sizeof(T)) == 0;
-  long long groups = (p.layout.numel + 3) / 4;
+  bool whole = p.contiguous && reinterpret_cast<size_t>(out) % (SIZE * sizeof(T)) == 0;
+  long long groups = (p.layout.numel + SIZE - 1) / SIZE;
   TP_FOR_TILES(first, groups, TP_RANDOM_TILE) {
     int count = tp_tile_count(first, groups, TP_RANDOM_TILE);
     TP_FOR(i, count) {
       long long group = first + i;
-      float x[4];
-      T elements[4];
+      Wide x[SIZE];
+      T elements[SIZE];
       Distribution::fill(p, philox(p.counter + static_cast<unsigned long long>(group), p.seed), x);
-      for (int j = 0; j < 4; ++j) elements[j] = tp_cast<T>(x[j]);
-      int width = tp_tile_count(4 * group, p.layout.numel, 4);
-      if (whole && width == 4) {
-        tp_write(out + 4 * group, elements);
+      for (int j = 0; j < SIZE; ++j) elements[j] = tp_cast<T>(x[j]);
+      int width = tp_tile_count(SIZE * group, p.layout.numel, SIZE);
+      if (whole && width == SIZE) {
+        tp_write(out + SIZE * group, elements);
       } else {
-        for (int j = 0; j < 4; ++j) {
-          if (j < width) out[place_of(p, 4 * group + j)] = elements[j];
+        for (int j = 0; j < SIZE; ++j) {
+          if (j < width) out[place_of(p, SIZE * group + j)] = elements[j];
         }
       }
     }
@@ -111,6 +149,9 @@ TP_DEVICE void fill_random(const tp_random_args_t &p) {
 TP_RANDOM(f16, __half)
 TP_RANDOM(bf16, __nv_bfloat16)
 TP_RANDOM(f32, float)
+TP_RANDOM(f64, double)
 #undef TP_RANDOM
+
+TP_KERNEL(tp_k_bits_i64, tp_random_args_t) { tp_random::fill_random<tp_random::all_bits, long long>(p); }
 
 #undef TP_FAMILY

@@ -15,7 +15,7 @@ static struct {
     [0 ... TP_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER, .seed = DEFAULT_SEED},
 };
 
-/* Floating dtypes: bits of the significand, exponent of the smallest step, largest number. */
+/* Floating dtypes within double: bits of the significand, exponent of the smallest step, largest number. */
 static const struct {
   int bits, least;
   double most;
@@ -25,15 +25,17 @@ static const struct {
     [TP_DTYPE_float32] = {24, -149, 0x1.fffffep127},
 };
 
-#define FLOAT_KERNELS(name)                                                 \
-  {                                                                         \
-    [TP_DTYPE_float16] = TP_KERNEL_INIT("random", "tp_k_" name "_f16"),     \
-    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("random", "tp_k_" name "_bf16"),   \
-    [TP_DTYPE_float32] = TP_KERNEL_INIT("random", "tp_k_" name "_f32"),     \
+#define FLOAT_KERNELS(name)                                               \
+  {                                                                       \
+    [TP_DTYPE_float16] = TP_KERNEL_INIT("random", "tp_k_" name "_f16"),   \
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("random", "tp_k_" name "_bf16"), \
+    [TP_DTYPE_float32] = TP_KERNEL_INIT("random", "tp_k_" name "_f32"),   \
+    [TP_DTYPE_float64] = TP_KERNEL_INIT("random", "tp_k_" name "_f64"),   \
   }
 
 static tp__kernel_t uniforms[TP_DTYPE_COUNT] = FLOAT_KERNELS("uniform");
 static tp__kernel_t normals[TP_DTYPE_COUNT] = FLOAT_KERNELS("normal");
+static tp__kernel_t bits_kernel = TP_KERNEL_INIT("random", "tp_k_bits_i64");
 
 /* ---- state ---- */
 
@@ -68,12 +70,12 @@ tp_status_t tp_generator_get_state(int32_t device, uint64_t *out_seed, uint64_t 
   return TP_OK;
 }
 
-/* Takes the state for numel elements and moves it on. */
-static void draw(int32_t device, int64_t numel, tp_random_args_t *args) {
+/* Takes the state for so many words and moves it on. */
+static void draw(int32_t device, uint64_t words, tp_random_args_t *args) {
   pthread_mutex_lock(&generators[device].lock);
   args->seed = generators[device].seed;
   args->counter = generators[device].offset / 4;
-  generators[device].offset += ((uint64_t)numel + 3) / 4 * 4;
+  generators[device].offset += (words + 3) / 4 * 4;
   pthread_mutex_unlock(&generators[device].lock);
 }
 
@@ -88,7 +90,7 @@ static double step_at(double x, int32_t dtype) {
 }
 
 static double round_to(double x, int32_t dtype) {
-  if (!isfinite(x)) return x;
+  if (!isfinite(x) || dtype == TP_DTYPE_float64) return x;
   double step = step_at(x, dtype);
   double rounded = nearbyint(x / step) * step;
   return fabs(rounded) > formats[dtype].most ? copysign(INFINITY, x) : rounded;
@@ -96,6 +98,7 @@ static double round_to(double x, int32_t dtype) {
 
 /* The largest number of the dtype below x, which is one itself. Steps are half as long below a power of 2. */
 static double below(double x, int32_t dtype) {
+  if (dtype == TP_DTYPE_float64) return nextafter(x, -INFINITY);
   double step = step_at(x, dtype);
   double near = x - step / 2;
   return round_to(near, dtype) == near ? near : x - step;
@@ -103,18 +106,20 @@ static double below(double x, int32_t dtype) {
 
 /* ---- fills ---- */
 
-static tp_status_t check(const tp_tensor_t *tensor, const char *operation) {
-  if (!tp__dtype_is_floating(tensor->dtype))
-    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one",
-                         tp__dtype_name(tensor->dtype));
+static tp_status_t check(const tp_tensor_t *tensor, bool fits, const char *expected, const char *operation) {
+  if (!fits)
+    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected %s", tp__dtype_name(tensor->dtype), expected);
   if (tp__tensor_overlaps_itself(tensor))
     return tp__error_set(TP_INVALID_ARGUMENT, operation,
                          "got a tensor whose elements share memory, as expand makes them");
   return TP_OK;
 }
 
-static tp_status_t fill(tp__kernel_t *kernels, tp_tensor_t *tensor, tp_random_args_t *args,
-                        const char *operation) {
+static tp_status_t check_floating(const tp_tensor_t *tensor, const char *operation) {
+  return check(tensor, tp__dtype_is_floating(tensor->dtype), "a floating one", operation);
+}
+
+static tp_status_t fill(tp__kernel_t *kernel, tp_tensor_t *tensor, tp_random_args_t *args, const char *operation) {
   if (tensor->numel == 0) return TP_OK;
   args->out = tensor->data;
   args->contiguous = tensor->contiguous;
@@ -122,37 +127,42 @@ static tp_status_t fill(tp__kernel_t *kernels, tp_tensor_t *tensor, tp_random_ar
   if (!tensor->contiguous) {
     /* Operand 0 gives the order of the elements, operand 1 their places. */
     tp_tensor_t order = {.ndim = tensor->ndim};
-    int64_t step = 1;
-    for (int32_t d = tensor->ndim - 1; d >= 0; --d) {
-      order.shape[d] = tensor->shape[d];
-      order.strides[d] = step;
-      step *= tensor->shape[d];
-    }
+    for (int32_t d = 0; d < tensor->ndim; ++d) order.shape[d] = tensor->shape[d];
+    (void)tp__contiguous_strides(tensor->ndim, tensor->shape, order.strides); /* of a tensor that exists */
     tp__layout_make(&args->layout, tensor->ndim, tensor->shape, 2, (const tp_tensor_t *[]){&order, tensor});
   }
-  draw(tensor->device, tensor->numel, args);
-  return tp__launch(&kernels[tensor->dtype], tensor->device, tp__stream_current(tensor->device),
-                    tp__launch_grid((tensor->numel + 3) / 4, TP_RANDOM_TILE), 1, 1,
-                    TP_BLOCK_THREADS, args, operation);
+  int64_t words = tp__dtype_size(tensor->dtype) == 8 ? 2 : 1;
+  draw(tensor->device, (uint64_t)tensor->numel * (uint64_t)words, args);
+  int64_t group = 4 / words;
+  return tp__launch_tiles(kernel, tensor->device, (tensor->numel + group - 1) / group, TP_RANDOM_TILE, args, operation);
 }
 
 tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high) {
-  TP_TRY(check(tensor, "uniform_"));
-  double least = round_to(low, tensor->dtype), most = round_to(high, tensor->dtype);
-  float span = (float)(most - least);
+  const char *operation = "uniform_";
+  TP_TRY(check_floating(tensor, operation));
+  double least = round_to(low, tensor->dtype), most = round_to(high, tensor->dtype), span = most - least;
+  if (tensor->dtype != TP_DTYPE_float64) span = (double)(float)span;
   if (!isfinite(span) || span < 0)
-    return tp__error_set(TP_INVALID_ARGUMENT, "uniform_",
+    return tp__error_set(TP_INVALID_ARGUMENT, operation,
                          "got limits %g and %g, expected finite ones in rising order", low, high);
   double last = below(most, tensor->dtype);
-  tp_random_args_t args = {.low = (float)least, .span = span, .below = (float)(last < least ? least : last)};
-  return fill(uniforms, tensor, &args, "uniform_");
+  tp_random_args_t args = {.low = least, .span = span, .below = last < least ? least : last};
+  return fill(&uniforms[tensor->dtype], tensor, &args, operation);
 }
 
 tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std) {
-  TP_TRY(check(tensor, "normal_"));
+  const char *operation = "normal_";
+  TP_TRY(check_floating(tensor, operation));
   if (!isfinite(std) || std < 0)
-    return tp__error_set(TP_INVALID_ARGUMENT, "normal_",
-                         "got a standard deviation of %g, expected one of 0 or more", std);
-  tp_random_args_t args = {.mean = (float)mean, .std = (float)std};
-  return fill(normals, tensor, &args, "normal_");
+    return tp__error_set(TP_INVALID_ARGUMENT, operation, "got a standard deviation of %g, expected one of 0 or more",
+                         std);
+  tp_random_args_t args = {.mean = mean, .std = std};
+  return fill(&normals[tensor->dtype], tensor, &args, operation);
+}
+
+tp_status_t tp_random_bits(tp_tensor_t *tensor) {
+  const char *operation = "random_bits_";
+  TP_TRY(check(tensor, tensor->dtype == TP_DTYPE_int64, "int64", operation));
+  tp_random_args_t args = {0};
+  return fill(&bits_kernel, tensor, &args, operation);
 }

@@ -193,6 +193,11 @@ class CudaBackend(Operations):
         if status:
             refused(status, "normal_", (tensor, mean, std))
 
+    def random_bits_(self, tensor: Tensor) -> None:
+        status = native.tp_random_bits(tensor._impl)
+        if status:
+            refused(status, "random_bits_", (tensor,))
+
     def seed(self, index: int, seed: int) -> None:
         seed_device(index, seed)
 
