@@ -267,6 +267,10 @@ TP_API tp_tensor_t *tp_tensor_squeeze(const tp_tensor_t *tensor, int32_t dim);
  * would leave the storage). */
 TP_API tp_tensor_t *tp_tensor_as_strided(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape,
                                          const int64_t *strides, int64_t offset);
+/* The same bytes as elements of another dtype. Where its size differs the last dimension becomes longer or shorter.
+ * Status: DTYPE, SHAPE (no dimension, or bytes left over in the last one), STATE (the last dimension's elements are
+ * not adjacent, or another stride or the offset is no multiple of the new size), OVERFLOW. */
+TP_API tp_tensor_t *tp_tensor_view_dtype(const tp_tensor_t *tensor, int32_t dtype);
 /* The same tensor again: another handle to the same elements. */
 TP_API tp_tensor_t *tp_tensor_alias(const tp_tensor_t *tensor);
 
@@ -281,6 +285,10 @@ TP_API tp_status_t tp_tensor_copy(tp_tensor_t *target, const tp_tensor_t *source
  * OUT_OF_MEMORY. */
 TP_API tp_tensor_t *tp_tensor_to(const tp_tensor_t *tensor, int32_t dtype, int32_t device);
 
+/* A contiguous copy in which some dimensions run backwards. dims: bit d set for dimension d. Queued. Status: INDEX,
+ * OUT_OF_MEMORY. */
+TP_API tp_tensor_t *tp_tensor_flip(const tp_tensor_t *tensor, uint32_t dims);
+
 /* The same tensor with one more reference when it is contiguous, else a contiguous copy. Queued. Status:
  * OUT_OF_MEMORY. */
 TP_API tp_tensor_t *tp_tensor_contiguous(const tp_tensor_t *tensor);
@@ -294,12 +302,14 @@ TP_API tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *sou
  * OUT_OF_MEMORY. */
 TP_API tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size_t nbytes);
 
-/* Every element := value, cast to the tensor's dtype. Queued. Status: OUT_OF_MEMORY. */
+/* Every element := value, cast to the tensor's dtype as tp_tensor_copy casts. Queued. Status: OUT_OF_MEMORY,
+ * INVALID_ARGUMENT (an imaginary part that is not 0 for integers or floating numbers). */
 TP_API tp_status_t tp_tensor_fill_float(tp_tensor_t *tensor, double value);
 TP_API tp_status_t tp_tensor_fill_int(tp_tensor_t *tensor, int64_t value);
+TP_API tp_status_t tp_tensor_fill_complex(tp_tensor_t *tensor, double re, double im);
 
 /* start + i * step for i in 0 .. numel-1, computed in double or int64 and cast. Queued. Status: as
- * tp_tensor_empty. */
+ * tp_tensor_empty; DTYPE for bool and complex, too. */
 TP_API tp_tensor_t *tp_tensor_arange_float(double start, double step, int64_t numel, int32_t dtype,
                                            int32_t device);
 TP_API tp_tensor_t *tp_tensor_arange_int(int64_t start, int64_t step, int64_t numel, int32_t dtype,
@@ -385,8 +395,7 @@ TP_API int32_t tp_blas_is_loaded(void);
 /* ---- random numbers: Philox4x32-10, one generator for each device --------------------------- */
 
 /* Element i of a fill depends only on (seed, offset, i), never on the launch shape: counter
- * offset/4 + i/4, word i%4 of each counter; elements of 8 bytes have two words each. The offset moves on by the number
- * of words rounded up to 4. */
+ * offset/4 + i/4, word i%4 of each counter. The offset moves on by numel rounded up to 4. */
 
 /* Sets the seed and offset 0. Starts nothing. Status: DEVICE. */
 TP_API tp_status_t tp_generator_seed(int32_t device, uint64_t seed);
@@ -399,9 +408,6 @@ TP_API tp_status_t tp_generator_set_state(int32_t device, uint64_t seed, uint64_
  * INVALID_ARGUMENT (limits, or elements that share memory). */
 TP_API tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high);
 TP_API tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std);
-
-/* All bits of the elements of an int64 tensor. Queued. Status: DTYPE, INVALID_ARGUMENT (elements share memory). */
-TP_API tp_status_t tp_random_bits(tp_tensor_t *tensor);
 
 /* cffi end */
 

@@ -39,6 +39,16 @@ typedef struct tp_turn_args {
   tp_places_t places;
 } tp_turn_args_t;
 
+/* head bytes from out on, so many vectors of 16 bytes at multiples of 16, tail bytes := the pattern, which
+ * begins anew at each multiple of 16. tile: vectors. */
+typedef struct tp_fill_args {
+  void *out;
+  long long vectors;
+  int head, tail;
+  int tile;
+  unsigned long long pattern[2];
+} tp_fill_args_t;
+
 /* out[i] := start + i * step, in double or long long, cast to out_dtype. */
 typedef struct tp_arange_args {
   void *out;

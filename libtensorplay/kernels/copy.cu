@@ -6,7 +6,7 @@
 
 TP_DEVICE int tp_least(int a, int b) { return a < b ? a : b; }
 
-/* ---- runs of elements, one kernel for each source dtype ---- */
+/* ---- runs of floating elements, one kernel for each source dtype ---- */
 
 /* Vectors of N elements. On the GPU a thread's loads stand before its stores, without a condition, so that they wait
  * together: what lies outside is read from the edge. */
@@ -35,9 +35,7 @@ TP_DEVICE void tp_cast_vectors(const From *source, To *out, long long n_vectors)
 
 template <typename From, typename To>
 TP_DEVICE void tp_cast_run(const tp_cast_args_t &p) {
-  /* Vectors between the types that models are cast to; for all 36 pairs they would double the time to compile. */
-  constexpr bool FLOATS = tp_same<tp_wide_t<From>, float>::value && tp_same<tp_wide_t<To>, float>::value;
-  constexpr int M = TP_VECTOR(From), N = !FLOATS ? 1 : M < TP_VECTOR(To) ? M : TP_VECTOR(To);
+  constexpr int N = TP_VECTOR(From) < TP_VECTOR(To) ? TP_VECTOR(From) : TP_VECTOR(To);
   const From *source = tp_at<From>(p.source);
   To *out = tp_at<To>(p.out);
   long long done = 0;
@@ -51,19 +49,21 @@ TP_DEVICE void tp_cast_run(const tp_cast_args_t &p) {
 template <typename From>
 TP_DEVICE void tp_cast_run_to(const tp_cast_args_t &p) {
   switch (p.out_dtype) {
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
-  case code:                                                    \
-    tp_cast_run<From, ctype>(p);                                \
-    break;
-#include "dtypes.def"
-#undef TP_DTYPE
+    case TP_DTYPE_float16:
+      return tp_cast_run<From, __half>(p);
+    case TP_DTYPE_bfloat16:
+      return tp_cast_run<From, __nv_bfloat16>(p);
+    case TP_DTYPE_float32:
+      return tp_cast_run<From, float>(p);
+    case TP_DTYPE_float64:
+      return tp_cast_run<From, double>(p);
   }
 }
 
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
-  TP_KERNEL(tp_k_cast_##suffix, tp_cast_args_t) { tp_cast_run_to<ctype>(p); }
-#include "dtypes.def"
-#undef TP_DTYPE
+TP_KERNEL(tp_k_cast_f16, tp_cast_args_t) { tp_cast_run_to<__half>(p); }
+TP_KERNEL(tp_k_cast_bf16, tp_cast_args_t) { tp_cast_run_to<__nv_bfloat16>(p); }
+TP_KERNEL(tp_k_cast_f32, tp_cast_args_t) { tp_cast_run_to<float>(p); }
+TP_KERNEL(tp_k_cast_f64, tp_cast_args_t) { tp_cast_run_to<double>(p); }
 
 /* ---- elements as they are, by size: the places of a small layout, or any strides ---- */
 
@@ -162,18 +162,59 @@ TP_DEVICE void tp_turn(const tp_turn_args_t &p) {
   }
 }
 
-/* ---- any strides, cast through the dtype that holds them all ---- */
+/* ---- any strides and dtypes, cast through the type that holds all of the source's kind ---- */
 
 template <typename Wide>
-TP_DEVICE void tp_cast_strided(const tp_copy_args_t &p) {
+struct tp_widest {
+  using type = long long;
+};
+template <>
+struct tp_widest<float> {
+  using type = double;
+};
+template <>
+struct tp_widest<double> {
+  using type = double;
+};
+template <typename Part>
+struct tp_widest<tp_complex<Part>> {
+  using type = tp_complex128;
+};
+template <typename T>
+using tp_widest_t = typename tp_widest<tp_wide_t<T>>::type;
+
+/* Several elements for each look at the dtypes, which are the same for all threads. The loads have no condition, so
+ * that they wait together: what lies outside is read from the edge. */
+template <typename Wide>
+TP_DEVICE void tp_cast_any(const tp_copy_args_t &p) {
+  enum { BATCH = 4 };
   const void *source = tp_at<void>(p.source);
   void *out = tp_at<void>(p.out);
   TP_FOR_TILES(first, p.layout.numel, TP_STRIDED_TILE) {
     int count = tp_tile_count(first, p.layout.numel, TP_STRIDED_TILE);
-    TP_FOR(i, count) {
-      long long places[2];
-      tp_layout_places(p.layout, 0, first + i, places);
-      tp_store(out, p.out_dtype, places[0], tp_load<Wide>(source, p.source_dtype, places[1]));
+    for (int i = tp_thread(); i < count; i += BATCH * tp_threads()) {
+      long long places[BATCH][2];
+      Wide x[BATCH];
+      for (int k = 0; k < BATCH; ++k)
+        tp_layout_places(p.layout, 0, first + tp_least(i + k * tp_threads(), count - 1), places[k]);
+      switch (p.source_dtype) {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category)                                                  \
+  case code:                                                                                                     \
+    if constexpr (tp_same<tp_widest_t<ctype>, Wide>::value)                                                      \
+      for (int k = 0; k < BATCH; ++k) x[k] = tp_cast<Wide>(static_cast<const ctype *>(source)[places[k][1]]);    \
+    break;
+#include "dtypes.def"
+#undef TP_DTYPE
+      }
+      switch (p.out_dtype) {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category)                                                  \
+  case code:                                                                                                     \
+    for (int k = 0; k < BATCH; ++k)                                                                              \
+      if (i + k * tp_threads() < count) static_cast<ctype *>(out)[places[k][0]] = tp_cast<ctype>(x[k]);          \
+    break;
+#include "dtypes.def"
+#undef TP_DTYPE
+      }
     }
   }
 }
@@ -182,15 +223,18 @@ TP_KERNEL(tp_k_move_1, tp_copy_args_t) { tp_move_strided<unsigned char>(p); }
 TP_KERNEL(tp_k_move_2, tp_copy_args_t) { tp_move_strided<unsigned short>(p); }
 TP_KERNEL(tp_k_move_4, tp_copy_args_t) { tp_move_strided<unsigned>(p); }
 TP_KERNEL(tp_k_move_8, tp_copy_args_t) { tp_move_strided<unsigned long long>(p); }
+TP_KERNEL(tp_k_move_16, tp_copy_args_t) { tp_move_strided<tp_complex128>(p); }
 TP_KERNEL(tp_k_move_places_1, tp_flat_args_t) { tp_move_places<unsigned char>(p); }
 TP_KERNEL(tp_k_move_places_2, tp_flat_args_t) { tp_move_places<unsigned short>(p); }
 TP_KERNEL(tp_k_move_places_4, tp_flat_args_t) { tp_move_places<unsigned>(p); }
 TP_KERNEL(tp_k_move_places_8, tp_flat_args_t) { tp_move_places<unsigned long long>(p); }
+TP_KERNEL(tp_k_move_places_16, tp_flat_args_t) { tp_move_places<tp_complex128>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_turn_1, tp_turn_args_t) { tp_turn<unsigned char>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_turn_2, tp_turn_args_t) { tp_turn<unsigned short>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_turn_4, tp_turn_args_t) { tp_turn<unsigned>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_turn_8, tp_turn_args_t) { tp_turn<unsigned long long>(p); }
-TP_KERNEL(tp_k_cast_strided_float, tp_copy_args_t) { tp_cast_strided<float>(p); }
-TP_KERNEL(tp_k_cast_strided_int, tp_copy_args_t) { tp_cast_strided<long long>(p); }
+TP_KERNEL(tp_k_cast_any_int, tp_copy_args_t) { tp_cast_any<long long>(p); }
+TP_KERNEL(tp_k_cast_any_float, tp_copy_args_t) { tp_cast_any<double>(p); }
+TP_KERNEL(tp_k_cast_any_complex, tp_copy_args_t) { tp_cast_any<tp_complex128>(p); }
 
 #undef TP_FAMILY

@@ -52,6 +52,8 @@ constexpr bool tp_is_narrow = tp_same<T, unsigned char>::value || tp_same<T, sig
 template <typename To, typename From>
 TP_DEVICE To tp_truncate(From x, To lowest, To highest, To nan) {
 #ifdef __CUDACC__
+  /* The instruction makes the lowest number of a double that is NaN, and 0 of a float. */
+  if (tp_same<From, double>::value && tp_same<To, int>::value && x != x) return nan;
   return static_cast<To>(x);
 #else
   /* The first value beyond highest is a power of two, which both floating types hold. */

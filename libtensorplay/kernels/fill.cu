@@ -1,32 +1,28 @@
 /* Elements that come from numbers: one value everywhere, or an arithmetic sequence. */
 #define TP_FAMILY "fill"
 #include "args_copy.h"
-#include "flat.h"
+#include "element.h"
 
-template <typename T>
-struct tp_flat_constant {
-  T value;
-
-  template <int N>
-  struct elements {};
-
-  template <int N>
-  __device__ __forceinline__ void read(const long long (&)[TP_PLACES_OPERANDS], int, elements<N> &) const {}
-
-  template <int N>
-  __device__ __forceinline__ void compute(int, const elements<N> &, T (&out)[N]) const {
-    for (int i = 0; i < N; ++i) out[i] = value;
-  }
+/* 16 bytes at an address that is a multiple of 16. */
+struct alignas(16) tp_fill_vector {
+  unsigned long long halves[2];
 };
 
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category)                    \
-  TP_KERNEL(tp_k_fill_##suffix, tp_flat_args_t) {                                  \
-    constexpr bool whole = !tp_is_floating<tp_wide_t<ctype>> && !tp_is_complex<ctype>;    \
-    ctype value = !whole ? tp_cast<ctype>(p.scalar.as_float) : tp_cast<ctype>(p.scalar.as_int); \
-    tp_flat_write<ctype, ctype>(p, tp_flat_constant<ctype>{value});                \
+/* By bytes, so that one kernel serves elements of every size and runs that start at any of them. */
+TP_KERNEL(tp_k_fill, tp_fill_args_t) {
+  unsigned char *head = tp_at<unsigned char>(p.out);
+  tp_fill_vector *out = reinterpret_cast<tp_fill_vector *>(head + p.head);
+  const tp_fill_vector pattern = {{p.pattern[0], p.pattern[1]}};
+  TP_FOR_TILES(first, p.vectors, p.tile) {
+    int count = tp_tile_count(first, p.vectors, p.tile);
+    TP_FOR(i, count) out[first + i] = pattern;
   }
-#include "dtypes.def"
-#undef TP_DTYPE
+  if (blockIdx.x > 0) return;
+  const unsigned char *bytes = reinterpret_cast<const unsigned char *>(p.pattern);
+  TP_FOR(i, p.head) head[i] = bytes[16 - p.head + i];
+  unsigned char *tail = reinterpret_cast<unsigned char *>(out + p.vectors);
+  TP_FOR(i, p.tail) tail[i] = bytes[i];
+}
 
 TP_KERNEL(tp_k_arange_float, tp_arange_args_t) {
   void *out = tp_at<void>(p.out);

@@ -5,23 +5,30 @@
 
 static const char copy_operation[] = "copy_";
 
+/* Runs of floating elements, by the source's dtype. */
 static tp__kernel_t cast_run[TP_DTYPE_COUNT] = {
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
-  [TP_DTYPE_##name] = TP_KERNEL_INIT("copy", "tp_k_cast_" #suffix),
-#include "../kernels/dtypes.def"
-#undef TP_DTYPE
+    [TP_DTYPE_float16] = TP_KERNEL_INIT("copy", "tp_k_cast_f16"),
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("copy", "tp_k_cast_bf16"),
+    [TP_DTYPE_float32] = TP_KERNEL_INIT("copy", "tp_k_cast_f32"),
+    [TP_DTYPE_float64] = TP_KERNEL_INIT("copy", "tp_k_cast_f64"),
+};
+/* Any strides and dtypes, by the category of the source's. */
+static tp__kernel_t cast_any[] = {
+    [TP_CATEGORY_BOOL] = TP_KERNEL_INIT("copy", "tp_k_cast_any_int"),
+    [TP_CATEGORY_INT] = TP_KERNEL_INIT("copy", "tp_k_cast_any_int"),
+    [TP_CATEGORY_FLOAT] = TP_KERNEL_INIT("copy", "tp_k_cast_any_float"),
+    [TP_CATEGORY_COMPLEX] = TP_KERNEL_INIT("copy", "tp_k_cast_any_complex"),
 };
 /* By the bytes of an element. */
-#define MOVE_KERNELS(name)                                                                      \
-  {                                                                                             \
+#define MOVE_KERNELS(name)                                                                            \
+  {                                                                                                   \
     [1] = TP_KERNEL_INIT("copy", "tp_k_" name "_1"), [2] = TP_KERNEL_INIT("copy", "tp_k_" name "_2"), \
     [4] = TP_KERNEL_INIT("copy", "tp_k_" name "_4"), [8] = TP_KERNEL_INIT("copy", "tp_k_" name "_8"), \
+    [16] = TP_KERNEL_INIT("copy", "tp_k_" name "_16"),                                                \
   }
 static tp__kernel_t move_places[] = MOVE_KERNELS("move_places");
 static tp__kernel_t move_strided[] = MOVE_KERNELS("move");
-static tp__kernel_t turn[] = MOVE_KERNELS("turn");
-static tp__kernel_t cast_strided_float = TP_KERNEL_INIT("copy", "tp_k_cast_strided_float");
-static tp__kernel_t cast_strided_int = TP_KERNEL_INIT("copy", "tp_k_cast_strided_int");
+static tp__kernel_t turn[] = MOVE_KERNELS("turn"); /* not of 16: its tiles are too large for shared memory */
 
 /* Elements of a dimension that is worth tiles. */
 #define TURN_LEAST 16
@@ -38,6 +45,11 @@ static bool same_shape(const tp_tensor_t *a, const tp_tensor_t *b) {
 
 /* ---- on one device ---- */
 
+static tp_status_t cast_any_strides(const tp_copy_args_t *args, int32_t device, const char *operation) {
+  return tp__launch_tiles(&cast_any[tp__dtype_category(args->source_dtype)], device, args->layout.numel,
+                          TP_STRIDED_TILE, args, operation);
+}
+
 /* Both are runs of target->numel elements. */
 static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
   if (target->dtype == source->dtype) {
@@ -49,13 +61,25 @@ static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, cons
                 operation);
     return TP_OK;
   }
-  tp_cast_args_t args = {.out = target->data,
+  if (tp__dtype_is_floating(target->dtype) && tp__dtype_is_floating(source->dtype)) {
+    tp_cast_args_t args = {.out = target->data,
+                           .source = source->data,
+                           .numel = target->numel,
+                           .out_dtype = target->dtype,
+                           .aligned = ((uintptr_t)target->data | (uintptr_t)source->data) % 16 == 0};
+    return tp__launch_tiles(&cast_run[source->dtype], target->device, target->numel, TP_COPY_TILE, &args,
+                            operation);
+  }
+  tp_copy_args_t args = {.layout = {.ndim = 1,
+                                    .numel = target->numel,
+                                    .sizes = {target->numel},
+                                    .strides = {{1}, {1}},
+                                    .narrow = target->numel <= INT32_MAX},
+                         .out = target->data,
                          .source = source->data,
-                         .numel = target->numel,
                          .out_dtype = target->dtype,
-                         .aligned = ((uintptr_t)target->data | (uintptr_t)source->data) % 16 == 0};
-  return tp__launch_tiles(&cast_run[source->dtype], target->device, target->numel, TP_COPY_TILE, &args,
-                          operation);
+                         .source_dtype = source->dtype};
+  return cast_any_strides(&args, target->device, operation);
 }
 
 /* Takes dimension 0 of both operands in larger elements, where they are adjacent: the most bytes, up to 8, that
@@ -113,7 +137,7 @@ static tp_status_t move(tp_copy_args_t *args, int32_t device, size_t size, const
   tp_layout_t *layout = &args->layout;
   if (!layout->narrow || layout->ndim > TP_PLACES_NDIM)
     return tp__launch_tiles(&move_strided[size], device, layout->numel, TP_STRIDED_TILE, args, operation);
-  int32_t dim = turned_dim(layout);
+  int32_t dim = size < 16 ? turned_dim(layout) : 0;
   if (dim) return launch_turn(args, dim, device, size, operation);
   uintptr_t addresses = (uintptr_t)args->out | (uintptr_t)args->source;
   size = widen(layout, addresses, size);
@@ -142,8 +166,7 @@ tp_status_t tp__copy_same_device(tp_tensor_t *target, const tp_tensor_t *source,
     return copy_run(target, source, operation);
   if (target->dtype == source->dtype)
     return move(&args, target->device, tp__dtype_size(target->dtype), operation);
-  tp__kernel_t *kernel = tp__dtype_is_floating(source->dtype) ? &cast_strided_float : &cast_strided_int;
-  return tp__launch_tiles(kernel, target->device, target->numel, TP_STRIDED_TILE, &args, operation);
+  return cast_any_strides(&args, target->device, operation);
 }
 
 /* A contiguous copy on the tensor's device. */
@@ -241,6 +264,35 @@ tp_tensor_t *tp_tensor_to(const tp_tensor_t *tensor, int32_t dtype, int32_t devi
 
 tp_tensor_t *tp_tensor_contiguous(const tp_tensor_t *tensor) {
   return tensor->contiguous ? tp__tensor_retain(tensor) : cast(tensor, tensor->dtype, "contiguous");
+}
+
+tp_tensor_t *tp_tensor_flip(const tp_tensor_t *tensor, uint32_t dims) {
+  static const char operation[] = "flip";
+  if (tensor->ndim < 32 && dims >> tensor->ndim) {
+    tp__error_set(TP_INDEX, operation, "got dimensions %#x as bits for a tensor with %d", (unsigned)dims,
+                  (int)tensor->ndim);
+    return NULL;
+  }
+  tp_tensor_t *out = tp__tensor_new(tensor->dtype, tensor->device, tensor->ndim, tensor->shape, operation);
+  if (!out || out->numel == 0) return out;
+  /* The same elements from the last one on. Negative strides stay inside this function: only kernels for any strides
+   * take them. */
+  tp_tensor_t backwards = {.ndim = tensor->ndim};
+  const char *first = tensor->data;
+  size_t size = tp__dtype_size(tensor->dtype);
+  for (int32_t d = 0; d < tensor->ndim; ++d) {
+    bool turned = dims >> d & 1;
+    backwards.shape[d] = tensor->shape[d];
+    backwards.strides[d] = turned ? -tensor->strides[d] : tensor->strides[d];
+    if (turned) first += (tensor->shape[d] - 1) * tensor->strides[d] * (int64_t)size;
+  }
+  tp_copy_args_t args = {.out = out->data, .source = first};
+  tp__layout_make(&args.layout, tensor->ndim, tensor->shape, 2, (const tp_tensor_t *[]){out, &backwards});
+  if (tp__launch_tiles(&move_strided[size], out->device, out->numel, TP_STRIDED_TILE, &args, operation)) {
+    tp_tensor_release(out);
+    return NULL;
+  }
+  return out;
 }
 
 tp_tensor_t *tp_tensor_reshape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape) {

@@ -246,3 +246,45 @@ tp_tensor_t *tp_tensor_as_strided(const tp_tensor_t *tensor, int32_t ndim, const
   }
   return tp__tensor_view(tensor, ndim, shape, strides, offset);
 }
+
+/* Shape and strides in elements that are `grown` times as large, or of which each old one makes `cut`; one of both
+ * is 1. */
+static tp_status_t resized(const tp_tensor_t *tensor, int64_t grown, int64_t cut, int64_t *shape, int64_t *strides,
+                           const char *operation) {
+  int32_t last = tensor->ndim - 1;
+  if (last < 0) return tp__error_set(TP_SHAPE, operation, "got a tensor without dimensions");
+  if (tensor->shape[last] % grown)
+    return tp__error_set(TP_SHAPE, operation, "got %lld elements in the last dimension, expected a multiple of %lld",
+                         (long long)tensor->shape[last], (long long)grown);
+  bool fits = tensor->offset % grown == 0 && (tensor->contiguous || tensor->strides[last] == 1);
+  for (int32_t d = 0; d < last; ++d) {
+    fits = fits && (tensor->contiguous || tensor->strides[d] % grown == 0);
+    shape[d] = tensor->shape[d];
+    /* Only a stride that is never used can leave the range. */
+    (void)__builtin_mul_overflow(tensor->strides[d] / grown, cut, &strides[d]);
+  }
+  if (!fits)
+    return tp__error_set(TP_STATE, operation, "strides or offset are no multiples of %lld elements, or the last "
+                         "dimension's elements are not adjacent", (long long)grown);
+  strides[last] = 1;
+  if (__builtin_mul_overflow(tensor->shape[last] / grown, cut, &shape[last]) ||
+      (tensor->contiguous && tp__contiguous_strides(tensor->ndim, shape, strides) < 0))
+    return tp__error_set(TP_OVERFLOW, operation, "more elements than 63 bits count");
+  return TP_OK;
+}
+
+tp_tensor_t *tp_tensor_view_dtype(const tp_tensor_t *tensor, int32_t dtype) {
+  static const char operation[] = "view";
+  if (dtype < 0 || dtype >= TP_DTYPE_COUNT) {
+    tp__error_set(TP_DTYPE, operation, "got dtype %d, expected 0 to %d", (int)dtype, TP_DTYPE_COUNT - 1);
+    return NULL;
+  }
+  int64_t from = (int64_t)tp__dtype_size(tensor->dtype), to = (int64_t)tp__dtype_size(dtype);
+  int64_t shape[TP_MAX_NDIM], strides[TP_MAX_NDIM];
+  /* What a view takes from its base. */
+  const tp_tensor_t base = {.dtype = dtype, .device = tensor->device, .storage = tensor->storage};
+  if (from == to) return tp__tensor_view(&base, tensor->ndim, tensor->shape, tensor->strides, tensor->offset);
+  int64_t grown = to > from ? to / from : 1, cut = from > to ? from / to : 1;
+  if (resized(tensor, grown, cut, shape, strides, operation)) return NULL;
+  return tp__tensor_view(&base, tensor->ndim, shape, strides, tensor->offset / grown * cut);
+}

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _operands
 from .._backend import Backend
+from .._dtype import DType
 from .._tensor import Tensor
 from . import arrays
 from .arrays import Array
@@ -78,3 +79,10 @@ class Views(Backend):
     def as_strided(self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
         _operands.as_strided(tensor, shape, strides, offset)
         return self.wrap(arrays.from_storage(tensor._impl, shape, strides, offset))
+
+    def view_dtype(self, tensor: Tensor, dtype: DType) -> Tensor:
+        _operands.view_dtype(tensor, dtype)
+        return self.wrap(tensor._impl.view(dtype.numpy))
+
+    def flip(self, tensor: Tensor, dims: Sequence[int]) -> Tensor:
+        return self.wrap(np.flip(tensor._impl, _operands.flip(tensor, dims)).copy(order="C"))

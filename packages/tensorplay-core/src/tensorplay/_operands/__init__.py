@@ -17,6 +17,7 @@ from ._spec import Spec, check_device, device_of, into, scalar_dtype
 from ._views import (
     as_strided,
     expand,
+    flip,
     permute,
     reshape,
     select,
@@ -25,6 +26,7 @@ from ._views import (
     transpose,
     unsqueeze,
     view,
+    view_dtype,
 )
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "empty",
     "expand",
     "fill_",
+    "flip",
     "from_host",
     "full",
     "gather",
@@ -70,5 +73,6 @@ __all__ = [
     "uniform_",
     "unsqueeze",
     "view",
+    "view_dtype",
     "where",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .. import _shape
+from .. import _dtype, _shape
+from .._dtype import DType
 from .._shape import Shape
 from ..errors import InvalidArgumentError, OutOfRangeError, StateError
 from ._spec import dim_index
@@ -105,3 +106,35 @@ def as_strided(tensor: Tensor, shape: Sequence[int], strides: Sequence[int], off
             f"as_strided: shape {shape}, strides {strides} and offset {offset} reach element {last}, "
             f"expected a view inside the {room} elements of the storage"
         )
+
+
+def view_dtype(tensor: Tensor, dtype: DType) -> None:
+    """Nothing but the check: whole elements of the other size.
+
+    Raises
+    ------
+    StateError
+        The bytes of one new element are not adjacent, or do not begin at a multiple of its size.
+    """
+    _dtype.check("view", dtype)
+    if dtype.itemsize == tensor.dtype.itemsize:
+        return
+    what = f"{dtype.itemsize} bytes for each of {tensor.dtype.itemsize}"
+    if not tensor.ndim:
+        raise InvalidArgumentError(f"view: got a tensor without dimensions, expected one to make {what}")
+    grown = max(1, dtype.itemsize // tensor.dtype.itemsize)
+    shape, strides, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
+    if shape[-1] % grown:
+        raise InvalidArgumentError(f"view: got shape {shape}, expected a last size that {grown} divides to make {what}")
+    fits = tensor.is_contiguous() or (strides[-1] == 1 and not any(stride % grown for stride in strides[:-1]))
+    if not fits or offset % grown:
+        raise StateError(
+            f"view: got strides {strides} and offset {offset}, expected 1 as the last stride and multiples of {grown} "
+            f"otherwise to make {what}; contiguous() copies"
+        )
+    _shape.check_sizes("view", (*shape[:-1], shape[-1] // grown * max(1, tensor.dtype.itemsize // dtype.itemsize)), 1)
+
+
+def flip(tensor: Tensor, dims: Sequence[int]) -> Shape:
+    """The dimensions, counted from the front."""
+    return _shape.wrap_dims("flip", dims, tensor.ndim) if dims else ()

@@ -126,8 +126,8 @@ class CudaBackend(Operations):
 
     def full(self, shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Tensor:
         made = self.empty(shape, dtype, device)
-        self.fill_(made, value)
-        return made
+        status = _fill(made, value)
+        return made if status == 0 else refused(status, "full", (shape, value, dtype, device))
 
     def arange(self, start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Tensor:
         is_float = isinstance(start, float) or isinstance(step, float)
@@ -166,11 +166,7 @@ class CudaBackend(Operations):
             refused(status, "copy_", (target, source))
 
     def fill_(self, target: Tensor, value: Scalar) -> None:
-        fill = native.tp_tensor_fill_float if isinstance(value, float) else native.tp_tensor_fill_int
-        try:
-            status = fill(target._impl, value)
-        except (OverflowError, TypeError):
-            status = None
+        status = _fill(target, value)
         if status != 0:
             refused(status, "fill_", (target, value))
 
@@ -206,6 +202,17 @@ class CudaBackend(Operations):
 
     def set_rng_state(self, index: int, seed: int, offset: int) -> None:
         check(native.tp_generator_set_state(index, seed, offset))
+
+
+def _fill(target: Tensor, value: Scalar) -> int | None:
+    """C's status; None where C cannot be asked."""
+    try:
+        if isinstance(value, complex):
+            return int(native.tp_tensor_fill_complex(target._impl, value.real, value.imag))
+        fill = native.tp_tensor_fill_float if isinstance(value, float) else native.tp_tensor_fill_int
+        return int(fill(target._impl, value))
+    except (OverflowError, TypeError):
+        return None
 
 
 @cache

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorplay._dtype import DType
-from tensorplay._shape import wrap_dims
 from tensorplay._tables import REDUCE
 from tensorplay._tensor import Tensor
 
 from ._check import refused
 from ._library import native
-from ._views import Views, given, or_null
+from ._views import Views, bits_of, given, or_null
 
 _REDUCE = {name: row[0] for name, row in REDUCE.items()}
 _NO_DTYPE = -1  # TP_DTYPE_NONE
@@ -29,7 +28,7 @@ class Reductions(Views):
         dtype: DType | None = None,
         out: Tensor | None = None,
     ) -> Tensor:
-        bits = _bits(op, dims, native.tp_tensor_ndim(a._impl)) if dims else 0
+        bits = bits_of(op, dims, native.tp_tensor_ndim(a._impl)) if dims else 0
         code = _NO_DTYPE if dtype is None else dtype.code
         made = self.made(
             "reduce", (op, a, dims, keepdim, dtype, out),
@@ -53,14 +52,3 @@ class Reductions(Views):
             "layer_norm", arguments,
             native.tp_layer_norm, a._impl, ndim, or_null(weight), or_null(bias), eps, native.NULL,
         )  # fmt: skip
-
-
-def _bits(op: str, dims: Sequence[int], ndim: int) -> int:
-    """The dimensions as bits, which cannot tell that one is named twice: so core refuses that here."""
-    bits = 0
-    for dim in dims:
-        place = dim + ndim if dim < 0 else dim
-        if not 0 <= place < ndim or bits >> place & 1:
-            return sum(1 << wrapped for wrapped in wrap_dims(op, dims, ndim))
-        bits |= 1 << place
-    return bits

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplay._backend import Backend
+from tensorplay._dtype import DType
+from tensorplay._shape import wrap_dims
 from tensorplay._tensor import Tensor
 
 from ._check import refused
@@ -76,6 +78,25 @@ class Views(Backend):
         return self.made(
             "as_strided", arguments, native.tp_tensor_as_strided, tensor._impl, len(shape), shape, strides, offset
         )
+
+    def view_dtype(self, tensor: Tensor, dtype: DType) -> Tensor:
+        code = getattr(dtype, "code", None)  # C refuses none, and core then says what it got
+        return self.made("view_dtype", (tensor, dtype), native.tp_tensor_view_dtype, tensor._impl, code)
+
+    def flip(self, tensor: Tensor, dims: Sequence[int]) -> Tensor:
+        bits = bits_of("flip", dims, native.tp_tensor_ndim(tensor._impl))
+        return self.made("flip", (tensor, dims), native.tp_tensor_flip, tensor._impl, bits)
+
+
+def bits_of(op: str, dims: Sequence[int], ndim: int) -> int:
+    """The dimensions as bits, which cannot tell that one is named twice: so core refuses that here."""
+    bits = 0
+    for dim in dims:
+        place = dim + ndim if dim < 0 else dim
+        if not 0 <= place < ndim or bits >> place & 1:
+            return sum(1 << wrapped for wrapped in wrap_dims(op, dims, ndim))
+        bits |= 1 << place
+    return bits
 
 
 def or_null(tensor: Tensor | None) -> Any:
