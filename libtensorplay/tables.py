@@ -14,9 +14,9 @@ PACKAGES = HERE.parent / "packages"
 CORE_TABLES = PACKAGES / "tensorplay-core" / "src" / "tensorplay" / "_tables.py"
 CUDA_TABLES = PACKAGES / "tensorplay-cuda" / "src" / "tensorplay" / "cuda" / "_tables.py"
 
-# The elementwise functions: listed as methods, given away as functions too.
+# Functions that are listed as methods, and given away as functions too.
 FUNCTIONS = CORE_TABLES.with_name("_functions.py")
-METHODS = [CORE_TABLES.parent / "_ops" / name for name in ("unary.py", "binary.py")]
+METHODS = [CORE_TABLES.parent / "_ops" / name for name in ("unary.py", "binary.py", "dimensional.py")]
 
 
 def rows(name: str, macro: str) -> list[list[str]]:
@@ -81,10 +81,10 @@ def cuda_tables() -> str:
 
 def functions() -> str:
     """Text of tensorplay/_functions.py: a line for each line of the methods' classes."""
-    listed = [re.findall(r"^    (\w+)(?:, \w+_)? = ", path.read_text(), re.M) for path in METHODS]
+    listed = [re.findall(r"^    ([a-z]\w*)(?:, \w+_)? = ", path.read_text(), re.M) for path in METHODS]
     names = sorted(name for found in listed for name in found)
     lines = [
-        '"""The elementwise methods as functions. Made by libtensorplay/tables.py from _ops. Do not edit."""',
+        '"""Methods as functions. Made by libtensorplay/tables.py from _ops. Do not edit."""',
         "",
         "from ._tensor import Tensor as _Tensor",
         "",

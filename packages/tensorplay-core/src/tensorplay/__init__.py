@@ -70,19 +70,10 @@ from ._ops.comparison import allclose, equal, isclose
 from ._ops.joining import cat, dstack, hstack, stack, vstack
 from ._ops.joining import cat as concat
 from ._ops.joining import cat as concatenate
-from ._ops.products import index_select, matmul
+from ._ops.products import matmul
 from ._ops.promotion import can_cast, promote_types, result_type
 from ._ops.rearranging import diag, flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
-from ._ops.reductions import (
-    all,
-    amax,
-    amin,
-    any,
-    log_softmax,
-    mean,
-    softmax,
-    sum,
-)
+from ._ops.statistics import std_mean, var_mean
 from ._ops.view_functions import (
     adjoint,
     as_strided,
@@ -128,11 +119,7 @@ __all__ = [
     "Tensor",
     "__version__",
     "adjoint",
-    "all",
     "allclose",
-    "amax",
-    "amin",
-    "any",
     "arange",
     "as_strided",
     "as_tensor",
@@ -179,7 +166,6 @@ __all__ = [
     "half",
     "hstack",
     "iinfo",
-    "index_select",
     "inference_mode",
     "initial_seed",
     "int",
@@ -190,11 +176,9 @@ __all__ = [
     "is_tensor",
     "isclose",
     "load",
-    "log_softmax",
     "long",
     "manual_seed",
     "matmul",
-    "mean",
     "moveaxis",
     "movedim",
     "narrow",
@@ -218,12 +202,11 @@ __all__ = [
     "set_printoptions",
     "short",
     "silu",
-    "softmax",
     "softplus",
     "split",
     "squeeze",
     "stack",
-    "sum",
+    "std_mean",
     "swapaxes",
     "swapdims",
     "t",
@@ -235,6 +218,7 @@ __all__ = [
     "unbind",
     "unflatten",
     "unsqueeze",
+    "var_mean",
     "vstack",
     "where",
     "zeros",

@@ -75,12 +75,33 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     _dispatch.common("tensor[...] = value", view, values)
     if len(picks) == 1 and picks[0][1].dtype is _dtype.bool and not values.ndim:
         dim, mask = picks[0]
+        _check_mask(mask, view.shape, dim)
         mask = mask.reshape(*mask.shape, *(1,) * (view.ndim - dim - mask.ndim))
         backend.where(mask, values, view, view)
         return
     while values.ndim and values.shape[0] == 1:
         values = values.select(0, 0)
     backend.index_put_(view, _indices(view, picks), _dispatch.apart(values, view))
+
+
+def tensors_of(tensor: Tensor, keys: Sequence[Any]) -> list[Tensor | None]:
+    """Masks, index tensors and None for whole dimensions, as the protocol has them; raises as `get` does."""
+    picks: _Picks = []
+    dim = 0
+    for key in keys:
+        if key is not None:
+            part = _dispatch.tensor("index_put_", key)
+            if part.dtype not in (_dtype.bool, _dtype.int32, _dtype.int64):
+                raise DTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}")
+            picks.append((dim, _beside(tensor, part)))
+        dim += 1 if key is None else _width(key)
+    if dim > tensor.ndim:
+        raise OutOfRangeError(
+            f"tensor[...]: got {dim} indices, expected at most {tensor.ndim} for shape {tensor.shape}"
+        )
+    if not picks:
+        raise InvalidArgumentError("tensor[...]: got no indices, expected at least one tensor")
+    return _indices(tensor, picks)
 
 
 def _parted(tensor: Tensor, key: Any) -> tuple[Tensor, _Picks]:
@@ -103,8 +124,6 @@ def _parted(tensor: Tensor, key: Any) -> tuple[Tensor, _Picks]:
             picks.append((dim, result._backend.full((int(part),), 0, _dtype.int64, tensor.device)))
             dim += 1
         else:
-            if part.dtype is _dtype.bool:
-                _check_mask(part, result.shape, dim)
             picks.append((dim, part))
             dim += _width(part)
     return result, picks
@@ -114,6 +133,8 @@ def _indices(view: Tensor, picks: _Picks) -> list[Tensor | None]:
     """One index tensor or None for each dimension of the view, as the protocol has them."""
     result: list[Tensor | None] = []
     for dim, tensor in picks:
+        if tensor.dtype is _dtype.bool:
+            _check_mask(tensor, view.shape, dim)
         result += [None] * (dim - len(result))
         result += masks.true_indices(tensor) if tensor.dtype is _dtype.bool else [tensor]
     try:
@@ -165,7 +186,12 @@ def _checked(tensor: Tensor, part: Any) -> Any:
         return _integer(part)
     if not part.ndim:
         return part.item()
-    if part.device != tensor.device and part.device.type == "cpu":
+    return _beside(tensor, part)
+
+
+def _beside(tensor: Tensor, part: Tensor) -> Tensor:
+    """An index tensor on the device of the tensor, where it may come to from the host."""
+    if part._backend is not tensor._backend and part._backend.type == "cpu":
         return _dispatch.move(part, tensor._backend, tensor.device, part.dtype)
     _dispatch.common("tensor[...]", tensor, part)
     return part

@@ -1,7 +1,7 @@
 """The tensor class: a table of contents.
 
-Methods that are functions too live in `tensorplay._ops`, by family; the description is in `_handle`. The elementwise
-ones and Python's operators come by the base classes.
+Methods that are functions too live in `tensorplay._ops`, by family; the description is in `_handle`. Those that work
+element by element or along dimensions, and Python's operators, come by the base classes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import _indexing, _print
-from ._ops import choice, comparison, conversion, inplace, products, rearranging, reductions, splitting, views
+from ._ops import choice, comparison, conversion, inplace, products, rearranging, splitting, views
 from ._ops.binary import Binary
+from ._ops.dimensional import Dimensional
 from ._ops.operators import Operators
 from ._ops.unary import Unary
 from .errors import DTypeError
 
 
-class Tensor(Unary, Binary, Operators):
+class Tensor(Unary, Binary, Dimensional, Operators):
     """Elements of one dtype on one device, with a shape and strides.
 
     Tensors are made by `tensorplay.tensor`, `tensorplay.zeros` and their like.
@@ -174,16 +175,7 @@ class Tensor(Unary, Binary, Operators):
     equal = comparison.equal
     isclose = comparison.isclose
     allclose = comparison.allclose
-    sum = reductions.sum
-    mean = reductions.mean
-    amax = reductions.amax
-    amin = reductions.amin
-    any = reductions.any
-    all = reductions.all
-    softmax = reductions.softmax
-    log_softmax = reductions.log_softmax
     matmul = products.matmul
-    index_select = products.index_select
 
     # -- in place ------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
-"""Products of matrices, and rows by index."""
+"""Products of matrices."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _dispatch, _shape
+from .. import _dispatch
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -18,13 +18,3 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     """
     result = _dispatch.common("matmul", input, other, optional=(out,)).matmul(input, other, out)
     return result if out is None else out
-
-
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of `input` along `dim` at `index` (int32 or int64, at most one dimension).
-
-    An index outside the dimension is an OutOfRangeError: at once on the host, at the next call that
-    waits for the device elsewhere. Negative indices are refused.
-    """
-    dim = _shape.integer("index_select", dim)
-    return _dispatch.common("index_select", input, index).index_select(input, dim, index)

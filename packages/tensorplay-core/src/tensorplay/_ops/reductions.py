@@ -1,15 +1,19 @@
-"""Operations over dimensions.
+"""Folds over dimensions.
 
-A dimension may be negative, counted from the end; `dim` is one, several, or None (or ``()``) for all.
+A dimension may be negative, counted from the end; `dim` is one, several, or None (or ``()``) for all. With `keepdim`
+the reduced dimensions stay, with size 1.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .. import _dispatch, _dtype, _shape
 from ..errors import DTypeError
+from .choice import where
+from .wide import wide
 
 if TYPE_CHECKING:
     from .._dtype import DType
@@ -18,16 +22,32 @@ if TYPE_CHECKING:
 Dims = int | Sequence[int] | None
 
 
+def dims_of(operation: str, dim: Dims) -> _shape.Shape | None:
+    """The dimensions as backends take them; raises DTypeError for what is no integer."""
+    return None if dim is None else _shape.integers(operation, (dim,))
+
+
+def check_keepdim(operation: str, keepdim: object) -> None:
+    """Refuses what is no bool: a dtype, or a second dimension."""
+    if type(keepdim) is not bool:
+        raise DTypeError(f"{operation}: got keepdim={keepdim!r}, expected a bool")
+
+
 def _reduce(
     op: str, a: Tensor, dim: Dims, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
 ) -> Tensor:
-    dims = None if dim is None else _shape.integers(op, (dim,))
-    if type(keepdim) is not bool:
-        raise DTypeError(f"{op}: got keepdim={keepdim!r}, expected a bool")
+    dims = dims_of(op, dim)
+    check_keepdim(op, keepdim)
     if dtype is not None:
         _dtype.check(op, dtype)
     result = _dispatch.common(op, a, optional=(out,)).reduce(op, a, dims, keepdim, dtype, out)
     return result if out is None else out
+
+
+def count_of(operation: str, input: Tensor, dim: Dims) -> int:
+    """How many elements are folded to one."""
+    dims = _shape.wrap_dims(operation, dims_of(operation, dim), input.ndim)
+    return math.prod(input.shape[place] for place in dims)
 
 
 def sum(
@@ -50,8 +70,24 @@ def mean(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Mean; the operand or `dtype` is floating. Of nothing: nan."""
+    """Mean; the operand or `dtype` is floating or complex. Of nothing: nan."""
+    _dispatch.check_tensor("mean", input)
+    if (input.dtype if dtype is None else _dtype.check("mean", dtype)).is_complex:
+        total = _reduce("sum", input, dim, keepdim, dtype)
+        return _dispatch.into("mean", total / count_of("mean", input, dim), out)
     return _reduce("mean", input, dim, keepdim, dtype, out)
+
+
+def prod(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Product; bool and integers give int64, half types are multiplied in float32. Of nothing: 1."""
+    return _reduce("prod", input, dim, keepdim, dtype, out)
 
 
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -74,28 +110,41 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor |
     return _reduce("all", input, dim, keepdim, None, out)
 
 
-def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """exp(input), scaled so that it adds up to 1 over `dim`; floating dtypes.
-
-    Parameters
-    ----------
-    dtype : DType, optional
-        What the input is cast to before.
-    """
-    return _softmax(input, dim, dtype, log=False)
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """How many elements are not 0; int64."""
+    _dispatch.check_tensor("count_nonzero", input)
+    return _reduce("sum", input.bool(), dim, False)
 
 
-def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """Logarithm of `softmax`, without its rounding to 0."""
-    return _softmax(input, dim, dtype, log=True)
+def nansum(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """As `sum`, where nan counts as 0."""
+    _dispatch.check_tensor("nansum", input)
+    numbers = where(input.isnan(), 0, input) if input.dtype.is_floating_point else input
+    return _reduce("sum", numbers, dim, keepdim, dtype, out)
 
 
-def _softmax(a: Tensor, dim: int, dtype: DType | None, log: bool) -> Tensor:
-    operation = "log_softmax" if log else "softmax"
-    _dispatch.check_tensor(operation, a)
-    if dim is None:
-        raise DTypeError(f"{operation}: got no dim, expected one")
-    dim = _shape.integer(operation, dim)
-    if dtype is not None:
-        a = a.to(dtype=dtype)
-    return a._backend.softmax(a, dim, log)
+def nanmean(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """As `mean`, of the elements that are not nan."""
+    _dispatch.check_tensor("nanmean", input)
+    result = input.dtype if dtype is None else _dtype.check("nanmean", dtype)
+    if not result.is_floating_point:
+        raise DTypeError(f"nanmean: got dtype {result.name}, expected a floating dtype")
+    numbers = wide(input, result)
+    absent = numbers.isnan()
+    total = _reduce("sum", where(absent, 0, numbers), dim, keepdim)
+    count = _reduce("sum", absent.logical_not(), dim, keepdim)
+    return _dispatch.into("nanmean", (total / count).to(result), out)

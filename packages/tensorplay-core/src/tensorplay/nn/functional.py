@@ -9,8 +9,8 @@ from .. import _creation, _dispatch, _dtype, _shape
 from .._functions import maximum, relu, sigmoid, tanh
 from .._ops.activation import gelu
 from .._ops.choice import where
+from .._ops.exponentials import log_softmax, softmax
 from .._ops.padding import pad
-from .._ops.reductions import log_softmax, softmax
 from .._tensor import Tensor
 from ..errors import DTypeError, InvalidArgumentError
 

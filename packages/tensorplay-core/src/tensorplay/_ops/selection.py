@@ -1,0 +1,61 @@
+"""Elements by their indices, int32 or int64, into a new tensor.
+
+An index outside the dimension is an OutOfRangeError: at once on the host, at the next call that waits for the device
+elsewhere. Negative indices are refused, but by `take`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import _dispatch, _shape
+from ..errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The slices of `input` along `dim` at `index`, which has at most one dimension."""
+    dim = _shape.integer("index_select", dim)
+    result = _dispatch.common("index_select", input, index).index_select(input, dim, index)
+    return _dispatch.into("index_select", result, out)
+
+
+def gather(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements at `index` along `dim`, at the index's own place in all other dimensions: its shape.
+
+    ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix. In the other dimensions the index may be
+    smaller than `input`.
+    """
+    dim = _shape.integer("gather", dim)
+    return _dispatch.into("gather", _dispatch.common("gather", input, index).gather(input, dim, index), out)
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """As `gather`, where both are broadcast together in the other dimensions; without `dim`, both as vectors."""
+    backend = _dispatch.common("take_along_dim", input, indices)
+    if dim is None:
+        flat = backend.reshape(input, (input.numel(),))
+        return _dispatch.into(
+            "take_along_dim", backend.gather(flat, 0, backend.reshape(indices, (indices.numel(),))), out
+        )
+    if input.ndim != indices.ndim:
+        raise InvalidArgumentError(
+            f"take_along_dim: got shapes {input.shape} and {indices.shape}, expected equally many dimensions"
+        )
+    dim = _shape.wrap_dim("take_along_dim", _shape.integer("take_along_dim", dim), input.ndim)
+    around = [shape[:dim] + (1,) * bool(shape) + shape[dim + 1 :] for shape in (input.shape, indices.shape)]
+    shared = _shape.broadcast("take_along_dim", *around)
+    whole, index = (
+        backend.expand(operand, shared[:dim] + operand.shape[dim : dim + 1] + shared[dim + 1 :])
+        for operand in (input, indices)
+    )
+    return _dispatch.into("take_along_dim", backend.gather(whole, dim, index), out)
+
+
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements at places in C order, in the shape of the index; negative ones count from the end."""
+    backend = _dispatch.common("take", input, index)
+    flat = backend.reshape(input, (input.numel(),))
+    return backend.index(flat, [index])

@@ -1,0 +1,125 @@
+"""Elements in order. nan counts as the largest; equal elements keep their order, always."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import _dispatch, _shape
+from ..errors import DTypeError, InvalidArgumentError
+from .choice import where
+from .extremes import Found, found
+from .reductions import check_keepdim
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+def sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = True,
+    *,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> Found:
+    """The elements along a dimension in order, and their indices before.
+
+    Parameters
+    ----------
+    stable : bool
+        Taken for torch's sake: equal elements keep their order in any case.
+    """
+    dim, order = _order("sort", input, dim, descending)
+    _check_flag("sort", "stable", stable)
+    return found("sort", input, dim, order, True, out)
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The indices that bring a dimension into order, int64."""
+    _check_flag("argsort", "stable", stable)
+    return _order("argsort", input, dim, descending)[1]
+
+
+def topk(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> Found:
+    """The `k` largest or smallest elements along a dimension, in order, and their indices.
+
+    Parameters
+    ----------
+    sorted : bool
+        Taken for torch's sake: they are in order in any case.
+    """
+    _check_flag("topk", "sorted", sorted)
+    dim, order = _order("topk", input, dim, largest)
+    count, size = _shape.integer("topk", k), input.shape[dim] if input.ndim else 1
+    if not 0 <= count <= size:
+        raise InvalidArgumentError(f"topk: got k={count}, expected 0 to {size}, the size of dimension {dim}")
+    if input.ndim:
+        order = order._backend.slice(order, dim, 0, count, 1).contiguous()
+    elif not count:
+        raise InvalidArgumentError("topk: got k=0 of a tensor without dimensions, expected 1")
+    return found("topk", input, dim, order, True, out)
+
+
+def kthvalue(
+    input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None
+) -> Found:
+    """The k-th smallest element along a dimension, counted from 1, and its index."""
+    check_keepdim("kthvalue", keepdim)
+    dim, order = _order("kthvalue", input, dim, False)
+    place, size = _shape.integer("kthvalue", k), input.shape[dim] if input.ndim else 1
+    if not 1 <= place <= size:
+        raise InvalidArgumentError(f"kthvalue: got k={place}, expected 1 to {size}, the size of dimension {dim}")
+    return found("kthvalue", input, dim, _one(order, dim, place - 1), keepdim, out)
+
+
+def median(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None
+) -> Tensor | Found:
+    """The element in the middle, the lower one of two; nan where there is one.
+
+    With `dim`, those along a dimension and their indices.
+    """
+    _dispatch.check_tensor("median", input)
+    if dim is None:
+        flat = input.reshape(-1) if input.numel() else input.reshape(0)
+        return _middle(flat, 0, False, out).values
+    check_keepdim("median", keepdim)
+    return _middle(input, dim, keepdim, out)
+
+
+def _middle(input: Tensor, dim: int, keepdim: bool, out: tuple[Tensor, Tensor] | None) -> Found:
+    dim, order = _order("median", input, dim, False)
+    size = input.shape[dim] if input.ndim else 1
+    if not size:
+        raise InvalidArgumentError(f"median: got shape {input.shape}, expected elements in dimension {dim}")
+    places = _one(order, dim, (size - 1) // 2)
+    if input.dtype.is_floating_point:
+        # argmax finds the first nan, where there is one.
+        unordered = input.isnan().any(dim, keepdim=True)
+        places = where(unordered, input._backend.arg_reduce("argmax", input, dim, True), places)
+    return found("median", input, dim, places, keepdim, out)
+
+
+def _order(operation: str, input: Tensor, dim: int, descending: bool) -> tuple[int, Tensor]:
+    """The dimension, counted from the front, and the indices that bring it into order."""
+    _dispatch.check_tensor(operation, input)
+    _check_flag(operation, "largest" if operation == "topk" else "descending", descending)
+    dim = _shape.wrap_dim(operation, _shape.integer(operation, dim), input.ndim)
+    return dim, input._backend.argsort(input, dim, descending)
+
+
+def _one(order: Tensor, dim: int, place: int) -> Tensor:
+    return order._backend.slice(order, dim, place, place + 1, 1) if order.ndim else order
+
+
+def _check_flag(operation: str, name: str, value: object) -> None:
+    if type(value) is not bool:
+        raise DTypeError(f"{operation}: got {name}={value!r}, expected a bool")
