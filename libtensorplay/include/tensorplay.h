@@ -395,7 +395,8 @@ TP_API int32_t tp_blas_is_loaded(void);
 /* ---- random numbers: Philox4x32-10, one generator for each device --------------------------- */
 
 /* Element i of a fill depends only on (seed, offset, i), never on the launch shape: counter
- * offset/4 + i/4, word i%4 of each counter. The offset moves on by numel rounded up to 4. */
+ * offset/4 + i/4, word i%4 of each counter; elements of 8 bytes have two words each. The offset moves on by the number
+ * of words rounded up to 4. */
 
 /* Sets the seed and offset 0. Starts nothing. Status: DEVICE. */
 TP_API tp_status_t tp_generator_seed(int32_t device, uint64_t seed);
@@ -408,6 +409,9 @@ TP_API tp_status_t tp_generator_set_state(int32_t device, uint64_t seed, uint64_
  * INVALID_ARGUMENT (limits, or elements that share memory). */
 TP_API tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high);
 TP_API tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std);
+
+/* All bits of the elements of an int64 tensor. Queued. Status: DTYPE, INVALID_ARGUMENT (elements share memory). */
+TP_API tp_status_t tp_random_bits(tp_tensor_t *tensor);
 
 /* cffi end */
 
