@@ -13,22 +13,21 @@ __path__ = _extend_path(__path__, __name__)
 from . import _functions, _placeholder, _plugins, errors, random
 from ._creation import (
     arange,
-    as_tensor,
-    asarray,
     empty,
     empty_like,
-    from_numpy,
+    empty_strided,
+    eye,
     full,
     full_like,
-    is_tensor,
+    linspace,
+    logspace,
     ones,
     ones_like,
-    rand,
-    randn,
-    tensor,
     zeros,
     zeros_like,
 )
+from ._data import as_tensor, asarray, from_numpy, is_tensor, tensor
+from ._defaults import get_default_dtype, set_default_dtype
 from ._device import Device
 from ._device import Device as device  # noqa: N813 (torch's name)
 from ._dtype import (
@@ -67,12 +66,25 @@ from ._limits import finfo, iinfo
 from ._ops.activation import gelu, silu, softplus
 from ._ops.choice import where
 from ._ops.comparison import allclose, equal, isclose
+from ._ops.grids import meshgrid, tril, tril_indices, triu, triu_indices
 from ._ops.joining import cat, dstack, hstack, stack, vstack
 from ._ops.joining import cat as concat
 from ._ops.joining import cat as concatenate
 from ._ops.products import matmul
-from ._ops.promotion import can_cast, promote_types, result_type
+from ._ops.promotion import can_cast, is_complex, is_floating_point, is_signed, promote_types, result_type
 from ._ops.rearranging import diag, flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
+from ._ops.sampling import (
+    bernoulli,
+    multinomial,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+)
 from ._ops.statistics import std_mean, var_mean
 from ._ops.view_functions import (
     adjoint,
@@ -127,6 +139,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "bernoulli",
     "bfloat16",
     "bool",
     "broadcast_tensors",
@@ -148,8 +161,10 @@ __all__ = [
     "dtype",
     "empty",
     "empty_like",
+    "empty_strided",
     "equal",
     "errors",
+    "eye",
     "finfo",
     "flatten",
     "flip",
@@ -163,6 +178,7 @@ __all__ = [
     "full",
     "full_like",
     "gelu",
+    "get_default_dtype",
     "half",
     "hstack",
     "iinfo",
@@ -173,24 +189,37 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_complex",
+    "is_floating_point",
+    "is_signed",
     "is_tensor",
     "isclose",
+    "linspace",
     "load",
+    "logspace",
     "long",
     "manual_seed",
     "matmul",
+    "meshgrid",
     "moveaxis",
     "movedim",
+    "multinomial",
     "narrow",
     "no_grad",
+    "normal",
     "numel",
     "ones",
     "ones_like",
     "permute",
     "promote_types",
     "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
     "randn",
+    "randn_like",
     "random",
+    "randperm",
     "ravel",
     "repeat_interleave",
     "reshape",
@@ -199,6 +228,7 @@ __all__ = [
     "rot90",
     "save",
     "select",
+    "set_default_dtype",
     "set_printoptions",
     "short",
     "silu",
@@ -214,6 +244,10 @@ __all__ = [
     "tensor_split",
     "tile",
     "transpose",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
     "uint8",
     "unbind",
     "unflatten",

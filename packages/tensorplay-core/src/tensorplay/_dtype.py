@@ -70,7 +70,8 @@ class DType:
 
 DTYPES: dict[str, DType] = {name: DType(name, *row) for name, row in _tables.DTYPES.items()}
 BY_CODE: list[DType] = sorted(DTYPES.values(), key=lambda dtype: dtype.code)
-_FROM_NUMPY: dict[np.dtype[Any], DType] = {dtype.numpy: dtype for dtype in DTYPES.values()}
+#: The DType of each NumPy dtype that has one.
+NUMPY: dict[np.dtype[Any], DType] = {dtype.numpy: dtype for dtype in DTYPES.values()}
 _PROMOTION: dict[DType, dict[DType, DType]] = {
     DTYPES[left]: {DTYPES[right]: DTYPES[result] for right, result in row.items()}
     for left, row in _tables.PROMOTION.items()
@@ -106,7 +107,7 @@ def from_numpy(operation: str, dtype: np.dtype[Any]) -> DType:
         There is none, float64 for example; the text lists those that exist.
     """
     # A foreign byte order is another NumPy dtype and is refused like one.
-    found = _FROM_NUMPY.get(dtype)
+    found = NUMPY.get(dtype)
     if found is None:
         raise DTypeError(f"{operation}: got NumPy dtype {dtype}, expected one of {', '.join(DTYPES)}")
     return found

@@ -10,12 +10,15 @@ import threading
 from functools import cache
 from typing import TYPE_CHECKING
 
+from . import _dtype
 from ._backend import Backend
 from ._device import Device, DeviceLike
 from .errors import BackendUnavailableError, DTypeError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from ._dtype import DType
 
 #: The distribution to install for a device type that is known and missing.
 DISTRIBUTIONS = {"cuda": "tensorplay-cuda"}
@@ -37,8 +40,12 @@ def register(backend: Backend) -> None:
     Entry points need no call: this is for programs and tests that bring their own backend.
     """
     with _lock:
-        if _backends.setdefault(backend.type, backend) is backend and _seed is not None:
+        if _backends.setdefault(backend.type, backend) is not backend:
+            return
+        if _seed is not None:
             seed_backend(backend, _seed)
+        if (default := _dtype.DEFAULTS[_dtype.FLOAT]) is not _dtype.float32:
+            backend.set_default_dtype(default)
 
 
 @cache
@@ -132,6 +139,14 @@ def resolve(device: DeviceLike | None) -> tuple[Backend, Device]:
     if found.index is None:
         found = Device(found.type, backend.current_device())
     return backend, found
+
+
+def set_default_dtype(dtype: DType) -> None:
+    """Sets the dtype of fractions, and its complex counterpart, for every backend, those that come later too."""
+    with _lock:
+        _dtype.DEFAULTS.update({_dtype.FLOAT: dtype, _dtype.COMPLEX: dtype.to_complex()})
+        for backend in _backends.values():
+            backend.set_default_dtype(dtype)
 
 
 def seed_backend(backend: Backend, seed: int) -> None:

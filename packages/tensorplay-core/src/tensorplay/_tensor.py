@@ -10,8 +10,19 @@ import builtins
 from collections.abc import Iterator
 from typing import Any
 
-from . import _indexing, _print
-from ._ops import choice, comparison, conversion, inplace, products, rearranging, splitting, views
+from . import _creation, _data, _indexing, _print
+from ._ops import (
+    choice,
+    comparison,
+    conversion,
+    grids,
+    inplace,
+    products,
+    rearranging,
+    sampling,
+    splitting,
+    views,
+)
 from ._ops.binary import Binary
 from ._ops.dimensional import Dimensional
 from ._ops.operators import Operators
@@ -176,14 +187,31 @@ class Tensor(Unary, Binary, Dimensional, Operators):
     isclose = comparison.isclose
     allclose = comparison.allclose
     matmul = products.matmul
+    bernoulli = sampling.bernoulli
+    multinomial = sampling.multinomial
+    tril = grids.tril
+    triu = grids.triu
+
+    # -- new tensors that are like this one ----------------------------------------------------------
+
+    new_empty = _creation.new_empty
+    new_zeros = _creation.new_zeros
+    new_ones = _creation.new_ones
+    new_full = _creation.new_full
+    new_tensor = _data.new_tensor
 
     # -- in place ------------------------------------------------------------------------------------
 
     fill_ = inplace.fill_
     zero_ = inplace.zero_
     copy_ = inplace.copy_
-    uniform_ = inplace.uniform_
-    normal_ = inplace.normal_
+    uniform_ = sampling.uniform_
+    normal_ = sampling.normal_
+    random_ = sampling.random_
+    bernoulli_ = sampling.bernoulli_
+    exponential_ = sampling.exponential_
+    tril_ = grids.tril_
+    triu_ = grids.triu_
     requires_grad_ = inplace.requires_grad_
 
     def __contains__(self, value: Any) -> builtins.bool:

@@ -44,18 +44,6 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return self
 
 
-def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
-    """Random numbers, low <= x < high; floating dtypes."""
-    self._backend.uniform_(self, _dispatch.real("uniform_", low), _dispatch.real("uniform_", high))
-    return self
-
-
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Random numbers of the normal distribution; floating dtypes."""
-    self._backend.normal_(self, _dispatch.real("normal_", mean), _dispatch.real("normal_", std))
-    return self
-
-
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Refuses True: there is no autograd."""
     self.requires_grad = requires_grad

@@ -1,4 +1,4 @@
-"""Which dtype operands have together."""
+"""Which dtypes tensors have, alone and together."""
 
 from __future__ import annotations
 
@@ -44,3 +44,18 @@ def promote_types(type1: DType, type2: DType) -> DType:
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether results of one dtype may be written into a tensor of another: into its category or a higher one."""
     return _dtype.can_cast(_dtype.check("can_cast", from_), _dtype.check("can_cast", to))
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype holds fractions and is not complex."""
+    return _dispatch.tensor("is_floating_point", input).dtype.is_floating_point
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype holds complex numbers."""
+    return _dispatch.tensor("is_complex", input).dtype.is_complex
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype holds negative numbers."""
+    return _dispatch.tensor("is_signed", input).dtype.is_signed

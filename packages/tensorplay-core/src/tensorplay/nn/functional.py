@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .. import _creation, _dispatch, _dtype, _shape
 from .._functions import maximum, relu, sigmoid, tanh
+from .._ops import sampling
 from .._ops.activation import gelu
 from .._ops.choice import where
 from .._ops.exponentials import log_softmax, softmax
@@ -116,7 +117,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     p = check_probability("dropout", p)
     if not training or p == 0.0:
         return input
-    kept = _creation.rand(input.shape, device=input.device) >= p
+    kept = sampling.rand(input.shape, device=input.device) >= p
     scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0
     return where(kept, input * scale, 0.0)
 

@@ -1,0 +1,93 @@
+"""Matrices by the place of their elements, and coordinates of grids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _creation, _data, _dispatch, _shape
+from .._device import DeviceLike
+from .._dtype import DType
+from ..errors import DTypeError, InvalidArgumentError
+from .choice import where
+from .families import in_place
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Matrices with 0 above a diagonal: 0 is the main one, 1 the next above it."""
+    mask = _offsets("tril", input) <= _shape.integer("tril", diagonal)
+    return where(mask, input, _creation.new_zeros(input, ()), out=out)
+
+
+def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Matrices with 0 below a diagonal: 0 is the main one, 1 the next above it."""
+    mask = _offsets("triu", input) >= _shape.integer("triu", diagonal)
+    return where(mask, input, _creation.new_zeros(input, ()), out=out)
+
+
+tril_ = in_place(tril)
+triu_ = in_place(triu)
+
+
+def _offsets(operation: str, input: Tensor) -> Tensor:
+    """Column minus row."""
+    _dispatch.check_tensor(operation, input)
+    if input.ndim < 2:
+        raise InvalidArgumentError(f"{operation}: got shape {input.shape}, expected at least two dimensions")
+    rows, columns = (_creation.arange(0, size, device=input.device) for size in input.shape[-2:])
+    return columns - rows.unsqueeze(1)
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: DType | None = None, device: DeviceLike | None = None
+) -> Tensor:
+    """Rows and columns of the elements that `tril` keeps, two rows; int64 by default."""
+    return _indices("tril_indices", np.tri(*_sizes("tril_indices", row, col), k=offset, dtype=bool), dtype, device)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: DType | None = None, device: DeviceLike | None = None
+) -> Tensor:
+    """Rows and columns of the elements that `triu` keeps, two rows; int64 by default."""
+    below = np.tri(*_sizes("triu_indices", row, col), k=offset - 1, dtype=bool)
+    return _indices("triu_indices", ~below, dtype, device)
+
+
+def _sizes(operation: str, row: int, col: int) -> tuple[int, int]:
+    rows, columns = _shape.check_signs(operation, _shape.integers(operation, (row, col)))
+    return rows, columns
+
+
+def _indices(operation: str, mask: np.ndarray, dtype: DType | None, device: DeviceLike | None) -> Tensor:
+    return _data.tensor(np.stack(np.nonzero(mask)).astype(np.int64), dtype=dtype, device=device)
+
+
+def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """The coordinates of a grid, as views: of each tensor one that varies along its own dimension alone.
+
+    Parameters
+    ----------
+    indexing : str
+        ``"ij"``: the first tensor goes down the rows; ``"xy"``: along the columns.
+    """
+    axes = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    _dispatch.check_tensor("meshgrid", *axes)
+    if not axes:
+        raise InvalidArgumentError("meshgrid: got no tensors, expected at least one")
+    if indexing not in ("ij", "xy"):
+        raise InvalidArgumentError(f"meshgrid: got indexing={indexing!r}, expected 'ij' or 'xy'")
+    if any(axis.ndim > 1 for axis in axes) or len({axis.dtype for axis in axes}) != 1:
+        described = ", ".join(f"{axis.dtype.name} of shape {axis.shape}" for axis in axes)
+        raise DTypeError(f"meshgrid: got {described}, expected one dimension each and one dtype")
+    if indexing == "xy" and len(axes) > 1:
+        first, second, *rest = meshgrid(axes[1], axes[0], *axes[2:])
+        return tuple(grid for grid in (second, first, *rest))
+    shape = tuple(axis.numel() for axis in axes)
+    return tuple(
+        axis.reshape((1,) * place + (-1,) + (1,) * (len(axes) - place - 1)).expand(shape)
+        for place, axis in enumerate(axes)
+    )
