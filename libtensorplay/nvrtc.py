@@ -41,6 +41,7 @@ def compile_ptx(source: Path, architecture: int, include: tuple[Path, ...]) -> b
         f"--gpu-architecture=compute_{architecture}",
         "--std=c++17",
         "--fmad=true",
+        "--device-as-default-execution-space",  # or generic lambdas are host code, which it refuses
         *(f"--include-path={folder}" for folder in include),
     ]
     array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))

@@ -5,8 +5,8 @@
 #include "args_layout.h"
 
 /* What the kernels know of the operations. A mean is a sum that is divided; any and all of bool are the
- * highest and the lowest. */
-enum { TP_FOLD_SUM, TP_FOLD_HIGHEST, TP_FOLD_LOWEST };
+ * highest and the lowest. Products take int64 and float64 only. */
+enum { TP_FOLD_SUM, TP_FOLD_HIGHEST, TP_FOLD_LOWEST, TP_FOLD_PRODUCT };
 
 /* The element types that are reduced, X(dtype, suffix, element type). Other dtypes are cast to one of these first. */
 #define TP_REDUCE_SOURCES(X)        \

@@ -117,6 +117,13 @@ struct sum_fold {
   }
 };
 
+struct product_fold {
+  TP_DEVICE double fold(double a, double b) { return a * b; }
+  TP_DEVICE long long fold(long long a, long long b) {
+    return static_cast<long long>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
+  }
+};
+
 /* A NaN wins against every number. */
 struct highest_fold {
   template <typename V>
@@ -139,6 +146,14 @@ struct sum : sum_fold {
   typedef typename sum_lane_of<T>::type lane;
   TP_DEVICE lane load(T x) { return static_cast<lane>(tp_wide(x)); }
   TP_DEVICE lane identity() { return 0; }
+};
+
+template <typename T>
+struct product : product_fold {
+  typedef product_fold fold_type;
+  typedef T lane;
+  TP_DEVICE lane load(T x) { return x; }
+  TP_DEVICE lane identity() { return 1; }
 };
 
 template <typename T>
@@ -367,29 +382,37 @@ TP_DEVICE void columns(const tp_reduce_args_t &p, void *memory) {
 #endif
 }
 
-}  // namespace tp_reduce
-
-#define TP_REDUCE_FORM(form, T, ...)                                                                 \
-  switch (p.fold) {                                                                                  \
-    case TP_FOLD_SUM: return tp_reduce::form<tp_reduce::sum<T>, T>(p, __VA_ARGS__);                  \
-    case TP_FOLD_HIGHEST: return tp_reduce::form<tp_reduce::amax<T>, T>(p, __VA_ARGS__);             \
-    case TP_FOLD_LOWEST: return tp_reduce::form<tp_reduce::amin<T>, T>(p, __VA_ARGS__);              \
+/* A form, for the fold that is asked for. */
+#define TP_REDUCE_FORM(form)                                           \
+  template <typename T>                                                \
+  TP_DEVICE void any_##form(const tp_reduce_args_t &p, void *memory) { \
+    switch (p.fold) {                                                  \
+      case TP_FOLD_SUM: return form<sum<T>, T>(p, memory);             \
+      case TP_FOLD_HIGHEST: return form<amax<T>, T>(p, memory);        \
+      case TP_FOLD_LOWEST: return form<amin<T>, T>(p, memory);         \
+      case TP_FOLD_PRODUCT:                                            \
+        if constexpr (sizeof(T) == 8) form<product<T>, T>(p, memory);  \
+    }                                                                  \
   }
+TP_REDUCE_FORM(rows)
+TP_REDUCE_FORM(columns)
+#undef TP_REDUCE_FORM
+
+}  // namespace tp_reduce
 
 /* The memory is declared here, once for all folds: it holds totals, which have 8 bytes. */
 #define TP_REDUCE_KERNELS(dtype, suffix, T)                                                                 \
   TP_KERNEL_COOPERATIVE(tp_k_rows_##suffix, tp_reduce_args_t) {                                      \
     TP_SHARED(long long, scratch, TP_SCRATCH);                                                       \
-    TP_REDUCE_FORM(rows, T, scratch)                                                                 \
+    tp_reduce::any_rows<T>(p, scratch);                                                              \
   }                                                                                                  \
   TP_KERNEL_COOPERATIVE(tp_k_columns_##suffix, tp_reduce_args_t) {                                   \
     TP_SHARED(long long, shares, TP_BLOCK_THREADS *tp_reduce::lanes_of_columns<T>);                  \
-    TP_REDUCE_FORM(columns, T, shares)                                                               \
+    tp_reduce::any_columns<T>(p, shares);                                                            \
   }
 
 TP_REDUCE_SOURCES(TP_REDUCE_KERNELS)
 #undef TP_REDUCE_KERNELS
-#undef TP_REDUCE_FORM
 #undef TP_SHARED_CODE
 #undef TP_ROLLED
 

@@ -6,7 +6,7 @@
  *   3  alloc/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout
  *   5  copy (with fill), rng, blas
- *   6  ops/ (promote and target below the operations)
+ *   6  ops/ (promote, target and dims below the operations)
  *
  * Names: tp_ public, tp__ shared inside, static functions bare. */
 #ifndef TP_INTERNAL_H
@@ -227,6 +227,20 @@ tp_tensor_t *tp__target_take(tp_tensor_t *out, int32_t dtype, bool direct, const
 /* Ends the operation: copies the target to out unless it is out, and gives out. NULL, with out released,
  * when status is not TP_OK or there is no target. */
 tp_tensor_t *tp__target_finish(tp_tensor_t *out, tp_tensor_t *target, tp_status_t status);
+
+/* ---- ops/dims.c: a set of dimensions has a bit for each ---- */
+/* These dimensions as a tensor that only has numel, shape and strides. */
+void tp__dims_take(tp_tensor_t *part, const tp_tensor_t *tensor, uint32_t dims);
+/* The shape of a reduction over them: they are left out, or have size 1. Its number of dimensions. */
+int32_t tp__dims_shape(const tp_tensor_t *a, uint32_t dims, bool keepdim, int64_t *out_shape);
+/* Status SHAPE: one of them has no elements. */
+tp_status_t tp__dims_check_filled(const tp_tensor_t *a, uint32_t dims, const char *operation);
+/* Status DTYPE. */
+tp_status_t tp__dims_check_real(const tp_tensor_t *a, const char *operation);
+
+/* ---- ops/scan.c ---- */
+/* Running totals of n numbers of 64 bits, in their place. */
+tp_status_t tp__scan_counts(void *counts, int64_t n, int32_t device, tp_stream_t *stream, const char *operation);
 
 /* ---- ops/promote.c ---- */
 int32_t tp__promote(int32_t a_dtype, bool a_weak, int32_t b_dtype, bool b_weak);

@@ -6,6 +6,7 @@
 
 enum {
 #define TP_REDUCE(name, code, rule) TP_REDUCE_##name = code,
+#define TP_SCAN(name, code, rule) TP_SCAN_##name = code,
 #include "../../kernels/ops.def"
 };
 
@@ -17,7 +18,8 @@ enum {
   FOLD_amax = TP_FOLD_HIGHEST,
   FOLD_amin = TP_FOLD_LOWEST,
   FOLD_any = TP_FOLD_HIGHEST,
-  FOLD_all = TP_FOLD_LOWEST
+  FOLD_all = TP_FOLD_LOWEST,
+  FOLD_prod = TP_FOLD_PRODUCT
 };
 
 static const struct {
@@ -58,6 +60,12 @@ static tp__kernel_t column_kernels[TP_DTYPE_COUNT] = {
 #define VECTORS_WANTED 4
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Of the parts of a complex dtype; itself when it is none. */
+static int32_t real_dtype(int32_t dtype) {
+  if (tp__dtype_category(dtype) != TP_CATEGORY_COMPLEX) return dtype;
+  return dtype == TP_DTYPE_complex64 ? TP_DTYPE_float32 : TP_DTYPE_float64;
+}
 
 static bool is_adjacent(const tp_layout_t *reduced) {
   return reduced->ndim == 0 || (reduced->ndim == 1 && reduced->strides[0][0] == 1);
@@ -138,24 +146,13 @@ static tp_status_t launch(const tp_reduce_args_t *args, int32_t source, int32_t 
                     args, operation);
 }
 
-/* The dimensions of `a` whose bit in dims equals `reduced`, as a tensor that only has a shape. */
-static void part_of(tp_tensor_t *part, const tp_tensor_t *a, uint32_t dims, bool reduced) {
-  part->ndim = 0;
-  part->numel = 1;
-  for (int32_t d = 0; d < a->ndim; ++d) {
-    if (((dims >> d) & 1) != reduced) continue;
-    part->numel *= a->shape[d];
-    part->shape[part->ndim] = a->shape[d];
-    part->strides[part->ndim++] = a->strides[d];
-  }
-}
-
-static void row_major(tp_tensor_t *tensor) {
-  int64_t step = 1;
-  for (int32_t d = tensor->ndim - 1; d >= 0; --d) {
-    tensor->strides[d] = step;
-    step *= tensor->shape[d];
-  }
+/* A complex element is two real ones: as many more results, or elements without a result of their own. */
+static void add_parts(tp_tensor_t *part, bool kept) {
+  for (int32_t d = 0; d < part->ndim; ++d) part->strides[d] *= 2;
+  if (!kept) return;
+  part->numel *= 2;
+  part->shape[part->ndim] = 2;
+  part->strides[part->ndim++] = 1;
 }
 
 /* Totals of the splits, (splits, kept), then folded as a reduction over the first dimension. */
@@ -184,28 +181,39 @@ static tp_status_t run_split(tp_reduce_args_t *args, int32_t source, tp_tensor_t
   return status;
 }
 
+/* What a reduction of nothing gives. */
+static tp_status_t fill(int32_t op, tp_tensor_t *target) {
+  double value = op == TP_REDUCE_mean ? (double)NAN : op == TP_REDUCE_all || op == TP_REDUCE_prod ? 1.0 : 0.0;
+  return tp_tensor_fill_complex(target, value, op == TP_REDUCE_mean ? value : 0);
+}
+
+/* a: of a dtype that kernels take, or complex, as then the target is. */
 static tp_status_t run(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tensor_t *target,
                        const char *operation) {
-  tp_tensor_t kept = {.ndim = 0}, reduced = {.ndim = 0};
-  part_of(&kept, a, dims, false);
-  part_of(&reduced, a, dims, true);
-  if (reduced.numel == 0) {
-    double nothing = op == TP_REDUCE_mean ? (double)NAN : op == TP_REDUCE_all ? 1.0 : 0.0;
-    return tp_tensor_fill_float(target, nothing);
-  }
-  tp_tensor_t result = kept;
-  row_major(&result);
+  tp_tensor_t kept, reduced;
+  tp__dims_take(&kept, a, ~dims);
+  tp__dims_take(&reduced, a, dims);
+  if (reduced.numel == 0) return fill(op, target);
   tp_reduce_args_t args = {.input = a->data,
                            .out = target->data,
                            .fold = ops[op].fold,
                            .out_dtype = target->dtype,
                            .divisor = op == TP_REDUCE_mean ? (double)reduced.numel : 1};
+  int32_t source = a->dtype;
+  if (tp__dtype_category(source) == TP_CATEGORY_COMPLEX) {
+    add_parts(&kept, true);
+    add_parts(&reduced, false);
+    source = real_dtype(source);
+    args.out_dtype = real_dtype(target->dtype);
+  }
+  tp_tensor_t result = kept;
+  tp__contiguous_strides(result.ndim, result.shape, result.strides);
   tp__layout_make(&args.kept, kept.ndim, kept.shape, 2, (const tp_tensor_t *[]){&result, &kept});
   tp__layout_make(&args.reduced, reduced.ndim, reduced.shape, 1, (const tp_tensor_t *[]){&reduced});
-  plan(&args, a->dtype, true);
+  plan(&args, source, true);
   tp_stream_t *stream = tp__stream_current(a->device);
-  if (args.splits == 1) return launch(&args, a->dtype, a->device, stream, operation);
-  return run_split(&args, a->dtype, target, stream, operation);
+  if (args.splits == 1) return launch(&args, source, a->device, stream, operation);
+  return run_split(&args, source, target, stream, operation);
 }
 
 /* The dtype of the result, or -1 with the slot filled. */
@@ -219,23 +227,64 @@ static int32_t result_dtype(int32_t op, int32_t operand, int32_t wanted) {
     }
   }
   int32_t result = operand;
-  if (rule == RULE_BOOL) result = TP_DTYPE_bool;
-  if (rule == RULE_SUM && !tp__dtype_is_floating(operand)) result = TP_DTYPE_int64;
+  if (rule == RULE_BOOL && operand != TP_DTYPE_uint8) result = TP_DTYPE_bool;
+  if (rule == RULE_SUM && tp__dtype_category(operand) <= TP_CATEGORY_INT) result = TP_DTYPE_int64;
   if (wanted != TP_DTYPE_NONE) result = wanted;
-  if (rule == RULE_FLOAT && !tp__dtype_is_floating(result)) {
-    tp__error_set(TP_DTYPE, ops[op].name, "got dtype %s, expected a floating one", tp__dtype_name(result));
+  if (rule == RULE_FLOAT && tp__dtype_category(result) <= TP_CATEGORY_INT) {
+    tp__error_set(TP_DTYPE, ops[op].name, "got dtype %s, expected a floating or complex one",
+                  tp__dtype_name(result));
     return -1;
   }
   return result;
 }
 
-/* The operand in a dtype that a kernel can fold to the result's: `a` itself where it is one. */
-static tp_tensor_t *convert(int32_t op, const tp_tensor_t *a, int32_t result) {
-  bool same_kind = tp__dtype_category(a->dtype) == tp__dtype_category(result);
-  /* bool and int32 are summed in int64 totals. */
-  bool counts = op == TP_REDUCE_sum && !tp__dtype_is_floating(result);
-  bool as_is = same_kind || (counts && !tp__dtype_is_floating(a->dtype));
-  return as_is ? tp__tensor_retain(a) : tp_tensor_to(a, result, a->device);
+/* The dtype that elements are folded in: the operand's wherever a kernel takes it, or one to convert them to. */
+static int32_t source_dtype(int32_t op, int32_t operand, int32_t result) {
+  int32_t category = tp__dtype_category(result), from = tp__dtype_category(operand);
+  bool product = op == TP_REDUCE_prod;
+  if (ops[op].rule == RULE_BOOL) return TP_DTYPE_bool;
+  if (category == TP_CATEGORY_COMPLEX && from != TP_CATEGORY_COMPLEX && !product) {
+    category = TP_CATEGORY_FLOAT;
+    result = real_dtype(result);
+  }
+  if (category == TP_CATEGORY_COMPLEX) return tp__dtype_size(operand) < tp__dtype_size(result) ? result : operand;
+  if (category == TP_CATEGORY_FLOAT) {
+    if (product) return TP_DTYPE_float64;
+    bool wider = result == TP_DTYPE_float64 || from != TP_CATEGORY_FLOAT;
+    return wider ? result : operand;
+  }
+  if (product) return TP_DTYPE_int64;
+  /* Modulo 2^8 and 2^16 a total of int32 or int64 elements is right, too. */
+  if (from > TP_CATEGORY_INT) return result == TP_DTYPE_int32 ? result : TP_DTYPE_int64;
+  return tp__dtype_size(operand) < sizeof(int32_t) && operand != TP_DTYPE_bool ? TP_DTYPE_int32 : operand;
+}
+
+/* A product of complex numbers: the last of the running ones, over the reduced dimensions behind the kept ones. */
+static tp_status_t run_product(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tensor_t *target,
+                               const char *operation) {
+  int64_t order[TP_MAX_NDIM], shape[2] = {1, 1};
+  int32_t n = 0;
+  for (int32_t reduced = 0; reduced < 2; ++reduced) {
+    for (int32_t d = 0; d < a->ndim; ++d) {
+      if (((dims >> d) & 1) != (uint32_t)reduced) continue;
+      order[n++] = d;
+      shape[reduced] *= a->shape[d];
+    }
+  }
+  if (shape[1] == 0) return fill(op, target);
+  (void)operation;
+  tp_tensor_t *ordered = tp_tensor_permute(a, a->ndim, order);
+  tp_tensor_t *rows = ordered ? tp_tensor_reshape(ordered, 2, shape) : NULL;
+  tp_tensor_t *running = rows ? tp_scan(TP_SCAN_cumprod, rows, 1, target->dtype, NULL) : NULL;
+  tp_tensor_t *last = running ? tp_tensor_select(running, 1, -1) : NULL;
+  tp_tensor_t *view = last ? tp_tensor_view(target, 1, shape) : NULL;
+  tp_status_t status = view ? tp_tensor_copy(view, last) : tp_error_status();
+  tp_tensor_release(ordered);
+  tp_tensor_release(rows);
+  tp_tensor_release(running);
+  tp_tensor_release(last);
+  tp_tensor_release(view);
+  return status;
 }
 
 tp_tensor_t *tp_reduce(int32_t op, const tp_tensor_t *a, uint32_t dims, int32_t keepdim, int32_t dtype,
@@ -253,24 +302,21 @@ tp_tensor_t *tp_reduce(int32_t op, const tp_tensor_t *a, uint32_t dims, int32_t 
   if (!dims) dims = every;
   int32_t result = result_dtype(op, a->dtype, dtype);
   if (result < 0) return NULL;
+  if (ops[op].rule == RULE_SAME && (tp__dims_check_real(a, operation) || tp__dims_check_filled(a, dims, operation)))
+    return NULL;
   int64_t shape[TP_MAX_NDIM];
-  int32_t ndim = 0;
-  for (int32_t d = 0; d < a->ndim; ++d) {
-    bool reduced = (dims >> d) & 1;
-    if (reduced && a->shape[d] == 0 && ops[op].rule == RULE_SAME) {
-      tp__error_set(TP_SHAPE, operation, "got no elements in dimension %d, expected some", (int)d);
-      return NULL;
-    }
-    if (!reduced || keepdim) shape[ndim++] = reduced ? 1 : a->shape[d];
-  }
+  int32_t ndim = tp__dims_shape(a, dims, keepdim, shape);
   out = tp__check_out(out, result, a->device, ndim, shape, operation);
   if (!out || out->numel == 0) return out;
-  /* A sum of bool asks whether any element is true. */
-  if (op == TP_REDUCE_sum && result == TP_DTYPE_bool) op = TP_REDUCE_any;
-  tp_tensor_t *operand = convert(op, a, result);
+  /* A sum of bool asks whether any element is true, a product whether all are. */
+  if (result == TP_DTYPE_bool && op == TP_REDUCE_sum) op = TP_REDUCE_any;
+  if (result == TP_DTYPE_bool && op == TP_REDUCE_prod) op = TP_REDUCE_all;
+  int32_t source = source_dtype(op, a->dtype, result);
+  tp_tensor_t *operand = source == a->dtype ? tp__tensor_retain(a) : tp_tensor_to(a, source, a->device);
   bool direct = out->contiguous && out->storage != a->storage && out->dtype == result;
   tp_tensor_t *target = operand ? tp__target_take(out, result, direct, operation) : NULL;
-  tp_status_t status = target ? run(op, operand, dims, target, operation) : TP_OK;
+  bool composed = op == TP_REDUCE_prod && tp__dtype_category(result) == TP_CATEGORY_COMPLEX;
+  tp_status_t status = target ? (composed ? run_product : run)(op, operand, dims, target, operation) : TP_OK;
   tp_tensor_release(operand);
   return tp__target_finish(out, target, status);
 }

@@ -278,6 +278,7 @@ REDUCE: dict[str, tuple[int, str]] = {
     "amin": (3, "SAME"),
     "any": (4, "BOOL"),
     "all": (5, "BOOL"),
+    "prod": (6, "SUM"),
 }
 
 # name: (code, rule)

@@ -26,12 +26,9 @@ def reduce(
     """Some dimensions to one element each; () and None mean all of them."""
     reduced = _shape.wrap_dims(op, dims, a.ndim)
     result = _result_dtype(op, _tables.REDUCE[op][1], a.dtype, dtype)
-    if op in ("amax", "amin"):
-        for dim in reduced:
-            if a.shape[dim] == 0:
-                raise InvalidArgumentError(
-                    f"{op}: got shape {a.shape}, expected elements in dimension {dim}: {op} of nothing has no value"
-                )
+    if _tables.REDUCE[op][1] == "SAME":
+        _refuse_complex(op, a)
+        _refuse_nothing(op, a, reduced)
     return into(op, Spec(_kept(a.shape, reduced, keepdim), result, a.device, a.dtype), out)
 
 
@@ -39,17 +36,15 @@ def arg_reduce(op: str, a: Tensor, dim: int | None, keepdim: bool = False) -> Sp
     """The place of one element of a dimension, or of the whole tensor."""
     _refuse_complex(op, a)
     reduced = tuple(range(a.ndim)) if dim is None else _shape.wrap_dims(op, (dim,), a.ndim)
-    for place in reduced:
-        if a.shape[place] == 0:
-            raise InvalidArgumentError(
-                f"{op}: got shape {a.shape}, expected elements in dimension {place}: {op} of nothing has no value"
-            )
+    _refuse_nothing(op, a, reduced)
     return Spec(_kept(a.shape, reduced, keepdim), _dtype.int64, a.device, a.dtype)
 
 
 def scan(op: str, a: Tensor, dim: int, dtype: DType | None = None, out: Tensor | None = None) -> Spec:
     """Running totals of a dimension."""
     _shape.wrap_dim(op, dim, a.ndim)
+    if dtype is _dtype.bool:
+        raise DTypeError(f"{op}: got dtype bool, expected a dtype of numbers")
     result = _result_dtype(op, _tables.SCAN[op][1], a.dtype, dtype)
     return into(op, Spec(a.shape, result, a.device, a.dtype), out)
 
@@ -96,17 +91,25 @@ def _refuse_complex(op: str, a: Tensor) -> None:
         raise DTypeError(f"{op}: got dtype {a.dtype.name}, expected one that is not complex")
 
 
+def _refuse_nothing(op: str, a: Tensor, reduced: Shape) -> None:
+    for dim in reduced:
+        if a.shape[dim] == 0:
+            raise InvalidArgumentError(
+                f"{op}: got shape {a.shape}, expected elements in dimension {dim}: {op} of nothing has no value"
+            )
+
+
 def _result_dtype(op: str, rule: str, operand: DType, wanted: DType | None) -> DType:
     """The dtype of the result by the rules of ops.def; only sums and means take another one."""
     if wanted is not None and rule not in ("SUM", "FLOAT"):
         raise DTypeError(f"{op}: got dtype {wanted.name}, expected none: the result's dtype is fixed")
     if rule == "BOOL":
-        return _dtype.bool
+        return operand if operand is _dtype.uint8 else _dtype.bool
     if rule == "SAME":
         return operand
     if rule == "SUM":
         return wanted or (operand if operand.category >= _dtype.FLOAT else _dtype.int64)
     result = wanted or operand
-    if not result.is_floating_point:
-        raise DTypeError(f"{op}: got dtype {result.name}, expected a floating dtype: float16, bfloat16 or float32")
+    if result.category < _dtype.FLOAT:
+        raise DTypeError(f"{op}: got dtype {result.name}, expected a floating or complex dtype")
     return result

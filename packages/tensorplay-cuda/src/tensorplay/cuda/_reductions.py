@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorplay._dtype import DType
-from tensorplay._tables import REDUCE
+from tensorplay._tables import ARG_REDUCE, REDUCE, SCAN
 from tensorplay._tensor import Tensor
 
 from ._check import refused
@@ -13,6 +13,8 @@ from ._library import native
 from ._views import Views, bits_of, given, or_null
 
 _REDUCE = {name: row[0] for name, row in REDUCE.items()}
+_ARG_REDUCE = {name: row[0] for name, row in ARG_REDUCE.items()}
+_SCAN = {name: row[0] for name, row in SCAN.items()}
 _NO_DTYPE = -1  # TP_DTYPE_NONE
 
 
@@ -35,6 +37,24 @@ class Reductions(Views):
             native.tp_reduce, _REDUCE[op], a._impl, bits, keepdim, code, or_null(out),
         )  # fmt: skip
         return given(out, made)
+
+    def arg_reduce(self, op: str, a: Tensor, dim: int | None, keepdim: bool = False) -> Tensor:
+        arguments = (op, a, dim, keepdim)
+        if dim is None:
+            return self.made(
+                "arg_reduce", arguments, native.tp_arg_reduce_all, _ARG_REDUCE[op], a._impl, keepdim
+            )
+        return self.made("arg_reduce", arguments, native.tp_arg_reduce, _ARG_REDUCE[op], a._impl, dim, keepdim)
+
+    def scan(self, op: str, a: Tensor, dim: int, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+        code = _NO_DTYPE if dtype is None else dtype.code
+        made = self.made(
+            "scan", (op, a, dim, dtype, out), native.tp_scan, _SCAN[op], a._impl, dim, code, or_null(out)
+        )
+        return given(out, made)
+
+    def argsort(self, a: Tensor, dim: int, descending: bool = False) -> Tensor:
+        return self.made("argsort", (a, dim, descending), native.tp_argsort, a._impl, dim, descending)
 
     def softmax(self, a: Tensor, dim: int, log: bool = False) -> Tensor:
         return self.made("softmax", (a, dim, log), native.tp_softmax, a._impl, dim, log, native.NULL)
