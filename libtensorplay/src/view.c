@@ -256,7 +256,8 @@ static tp_status_t resized(const tp_tensor_t *tensor, int64_t grown, int64_t cut
   if (tensor->shape[last] % grown)
     return tp__error_set(TP_SHAPE, operation, "got %lld elements in the last dimension, expected a multiple of %lld",
                          (long long)tensor->shape[last], (long long)grown);
-  bool fits = tensor->offset % grown == 0 && (tensor->contiguous || tensor->strides[last] == 1);
+  bool adjacent = tensor->contiguous || tensor->shape[last] == 1 || tensor->strides[last] == 1;
+  bool fits = tensor->offset % grown == 0 && adjacent;
   for (int32_t d = 0; d < last; ++d) {
     fits = fits && (tensor->contiguous || tensor->strides[d] % grown == 0);
     shape[d] = tensor->shape[d];

@@ -70,6 +70,7 @@ from ._ops.grids import meshgrid, tril, tril_indices, triu, triu_indices
 from ._ops.joining import cat, dstack, hstack, stack, vstack
 from ._ops.joining import cat as concat
 from ._ops.joining import cat as concatenate
+from ._ops.parts import imag, real, view_as_complex, view_as_real
 from ._ops.products import matmul
 from ._ops.promotion import can_cast, is_complex, is_floating_point, is_signed, promote_types, result_type
 from ._ops.rearranging import diag, flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
@@ -182,6 +183,7 @@ __all__ = [
     "half",
     "hstack",
     "iinfo",
+    "imag",
     "inference_mode",
     "initial_seed",
     "int",
@@ -221,6 +223,7 @@ __all__ = [
     "random",
     "randperm",
     "ravel",
+    "real",
     "repeat_interleave",
     "reshape",
     "result_type",
@@ -253,6 +256,8 @@ __all__ = [
     "unflatten",
     "unsqueeze",
     "var_mean",
+    "view_as_complex",
+    "view_as_real",
     "vstack",
     "where",
     "zeros",

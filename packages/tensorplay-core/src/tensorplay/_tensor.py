@@ -17,6 +17,7 @@ from ._ops import (
     conversion,
     grids,
     inplace,
+    parts,
     products,
     rearranging,
     sampling,
@@ -101,6 +102,16 @@ class Tensor(Unary, Binary, Dimensional, Operators):
     def mH(self) -> Tensor:
         """As `adjoint`."""
         return views.adjoint(self)
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, as a view; the tensor itself when it is not complex."""
+        return parts.real(self)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts of complex elements, as a view."""
+        return parts.imag(self)
 
     # -- copies in another order ----------------------------------------------------------------------
 
@@ -215,4 +226,4 @@ class Tensor(Unary, Binary, Dimensional, Operators):
     requires_grad_ = inplace.requires_grad_
 
     def __contains__(self, value: Any) -> builtins.bool:
-        return builtins.bool((self == value).any())
+        return builtins.bool(Tensor.eq(self, value).any())

@@ -126,7 +126,8 @@ def view_dtype(tensor: Tensor, dtype: DType) -> None:
     shape, strides, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
     if shape[-1] % grown:
         raise InvalidArgumentError(f"view: got shape {shape}, expected a last size that {grown} divides to make {what}")
-    fits = tensor.is_contiguous() or (strides[-1] == 1 and not any(stride % grown for stride in strides[:-1]))
+    adjacent = shape[-1] == 1 or strides[-1] == 1
+    fits = tensor.is_contiguous() or (adjacent and not any(stride % grown for stride in strides[:-1]))
     if not fits or offset % grown:
         raise StateError(
             f"view: got strides {strides} and offset {offset}, expected 1 as the last stride and multiples of {grown} "
