@@ -41,9 +41,7 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
         if dtype.kind in "iu" and array.dtype.kind in "fV":
             return _truncated(array, dtype)
         # ml_dtypes' types are of kind V.
-        if dtype.itemsize == 2 and dtype.kind in "fV":
-            array = array.astype(np.float32)
-        elif array.dtype.kind == "V" and dtype.kind == "c":
+        if (dtype.itemsize == 2 and dtype.kind in "fV") or (array.dtype.kind == "V" and dtype.kind == "c"):
             array = array.astype(np.float32)
         return array.astype(dtype, copy=False)
 

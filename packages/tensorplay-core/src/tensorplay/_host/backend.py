@@ -21,6 +21,7 @@ from .products import Products
 from .random import Random
 from .reductions import Reductions
 
+
 class HostBackend(Elementwise, Reductions, Indexing, Products, Random):
     """Keeper of the tensors on the host."""
 

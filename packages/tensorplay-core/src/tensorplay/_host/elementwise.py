@@ -73,7 +73,8 @@ def _of_fractions(function: Callable[[Array], Array]) -> Callable[[Array], Array
 
 
 def _gelu_tanh(x: Array) -> Array:
-    return 0.5 * x * (1 + np.tanh(_SQRT_2_OVER_PI * (x + 0.044715 * x * x * x)))
+    # (1 + tanh(z)) / 2 without its cancellation.
+    return x / (1 + np.exp(-2 * _SQRT_2_OVER_PI * (x + 0.044715 * x * x * x)))
 
 
 def _sign(x: Array) -> Array:
