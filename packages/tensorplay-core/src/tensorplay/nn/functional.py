@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .. import _creation, _dispatch, _dtype, _shape
 from .._functions import maximum, relu, sigmoid, tanh
 from .._ops import sampling
-from .._ops.activation import gelu
+from .._ops.activation import gelu, silu, softplus
 from .._ops.choice import where
 from .._ops.exponentials import log_softmax, softmax
 from .._ops.padding import pad
@@ -27,7 +27,9 @@ __all__ = [
     "relu",
     "scaled_dot_product_attention",
     "sigmoid",
+    "silu",
     "softmax",
+    "softplus",
     "tanh",
 ]
 
