@@ -101,7 +101,11 @@ def common(op: str, a: Any, b: Any) -> tensorplay.DType:
         for operand in (a, b)
     ]
     (weak, low), (strong, high) = sorted(ranked, key=lambda pair: pair[0])
-    return high if weak < strong and high.category >= low.category else promoted(low, high)
+    if weak == strong:
+        return promoted(low, high)
+    if high.category >= low.category:
+        return high
+    return high.to_complex() if low.is_complex and high.is_floating_point else promoted(low, high)
 
 
 def expected_of(op: str, a: Any, b: Any, dtype: tensorplay.DType) -> Any:

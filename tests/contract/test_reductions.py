@@ -44,7 +44,7 @@ def dtype_of(op: str, dtype: tensorplay.DType) -> tensorplay.DType | None:
         return _dtype.bool
     if op in ("sum", "prod"):
         return dtype if dtype.category >= _dtype.FLOAT else _dtype.int64
-    if op == "mean" and dtype.category < _dtype.FLOAT:
+    if op == "mean" and not dtype.is_floating_point:
         return None
     return None if op in ("amax", "amin") and dtype.is_complex else dtype
 

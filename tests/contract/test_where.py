@@ -68,5 +68,6 @@ def test_masked_fill_and_clamp(device: str) -> None:
     assert x.clamp(-1, 1).tolist() == [-1.0, 0.5, 1.0]
     assert x.clamp(min=0).tolist() == [0.0, 0.5, 7.0]
     assert x.masked_fill_(x > 1, 1).tolist() == [-2.0, 0.5, 1.0]
-    with pytest.raises(DTypeError, match="masked_fill: got a value of dtype float32 for a tensor of int64"):
-        tensorplay.arange(3, device=device).masked_fill(x < 0, 0.5)
+    assert tensorplay.arange(3, device=device).masked_fill(x < 1, 9.5).tolist() == [9, 9, 2]
+    with pytest.raises(DTypeError, match="masked_fill: got"):
+        tensorplay.arange(3, device=device).masked_fill(x < 0, 1j)

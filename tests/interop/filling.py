@@ -34,7 +34,8 @@ class Filler:
 
     def __init__(self, rng: random.Random, values: dict[str, Any], given: list[str]) -> None:
         self.rng, self.values, self.given_names = rng, values, given
-        self.subject: Any = None
+        self._first: str | None = rng.choice(list(values))
+        self.subject = values[self._first]
 
     def fill(self, phrase: str) -> str:
         """The expression."""
@@ -44,13 +45,12 @@ class Filler:
         return self.rng.random() < share
 
     def x(self) -> str:
-        """Any tensor; the first becomes the subject."""
-        name = self.rng.choice(list(self.values))
-        if self.subject is None:
-            self.subject = self.values[name]
+        """The subject, and after it any tensor."""
+        name, self._first = self._first or self.rng.choice(list(self.values)), None
         return name
 
     def given(self) -> str:
+        """A given tensor, which becomes the subject."""
         name = self.rng.choice(self.given_names)
         self.subject = self.values[name]
         return name
@@ -68,6 +68,9 @@ class Filler:
 
     def number(self) -> str:
         return self.rng.choice(NUMBERS[:12] if self._chance(0.8) else NUMBERS)
+
+    def finite(self) -> str:
+        return self.rng.choice(NUMBERS[:13])
 
     def operand(self) -> str:
         return self.number() if self._chance(0.4) else self.y()
@@ -96,7 +99,7 @@ class Filler:
         return self.rng.choice(["1", "2", "0", "inf", "-inf", "3", "0.5", "'fro'"])
 
     def dim(self) -> int:
-        ndim = max(self.subject.ndim, 1) if self.subject is not None else 1
+        ndim = max(self.subject.ndim, 1)
         return self.rng.randrange(-ndim, ndim) if self._chance(0.93) else self.rng.choice([-ndim - 1, ndim])
 
     def dim_tuple(self) -> tuple[int, ...]:
@@ -124,12 +127,16 @@ class Filler:
 
     def larger(self) -> tuple[int, ...]:
         """A shape that the subject expands to, mostly."""
-        sizes = [] if self.subject is None else list(self.subject.shape)
-        grown = [self.rng.choice([2, 3, 0, -1]) if size == 1 and self._chance(0.6) else size for size in sizes]
+        grown = [
+            self.rng.choice([2, 3, 0, -1]) if size == 1 and self._chance(0.6) else size for size in self.subject.shape
+        ]
         return (self.rng.choice([1, 2]), *grown) if self._chance(0.5) else tuple(grown)
 
     def padding(self) -> tuple[int, ...]:
-        return tuple(self.rng.choice([0, 1, 2, -1]) for _ in range(2 * self.rng.randint(0, max(self.subject.ndim, 1))))
+        least = [-1] if all(size > 1 for size in self.subject.shape) else [0]
+        return tuple(
+            self.rng.choice([0, 1, 2, *least]) for _ in range(2 * self.rng.randint(0, max(self.subject.ndim, 1)))
+        )
 
     def mask(self) -> str:
         """A bool tensor that broadcasts to the subject."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import re
 import sys
 import warnings
 from collections import Counter
@@ -58,6 +59,11 @@ class _Key:
         return key
 
 
+def layout(tensor: Any) -> tuple[int, ...] | None:
+    """Strides and offset; those of nothing mean nothing."""
+    return (*tensor.stride(), tensor.storage_offset()) if tensor.numel() else None
+
+
 def put(target: Any, key: Any, value: Any) -> Any:
     """``target[key] = value`` as an expression."""
     target[key] = value
@@ -68,11 +74,12 @@ class Pair:
     """One program, run statement by statement in both libraries."""
 
     def __init__(self, torch: ModuleType, device: str) -> None:
-        common = {"nan": math.nan, "inf": math.inf, "put": put, "key": _Key()}
+        common = {"nan": math.nan, "inf": math.inf, "put": put, "key": _Key(), "layout": layout}
         self.torch = torch
         self.theirs: dict[str, Any] = {"lib": torch, "device": "cpu", **common}
         self.ours: dict[str, Any] = {"lib": tensorplay, "device": device, **common}
         self.names: list[str] = []
+        self.coarsest = 0.0
 
     def run(self, statement: Statement) -> Verdict:
         """Both answers to a statement. Where they agree, ours continue with torch's elements: errors do not add up."""
@@ -93,6 +100,7 @@ class Pair:
             return Verdict("missing", _show(ours), _show(theirs))
         if isinstance(ours, Exception):
             return Verdict("we refuse", _show(ours), _show(theirs))
+        self.coarsest = max([0.0, *(PRECISION.get(dtype, 0.0) for dtype in self._dtypes(statement.expression))])
         difference = self._difference(ours, theirs)
         if difference:
             return Verdict(difference, _show(ours), _show(theirs))
@@ -102,6 +110,11 @@ class Pair:
                 return Verdict(f"{difference} of an operand", _show(self.ours[name]), _show(self.theirs[name]))
         self._keep(statement.name, ours, theirs)
         return Verdict("")
+
+    def _dtypes(self, expression: str) -> list[str]:
+        """Those of the operands, and those that an expression names: the coarsest rounds."""
+        operands = [name_of(self.theirs[name].dtype) for name in self.names if re.search(rf"\b{name}\b", expression)]
+        return operands + re.findall(r"lib\.(\w+)", expression)
 
     def _keep(self, name: str, ours: Any, theirs: Any) -> None:
         if isinstance(theirs, (tuple, list)) and theirs:
@@ -123,7 +136,10 @@ class Pair:
                 return "shape"
             if name_of(ours.dtype) != name_of(theirs.dtype):
                 return "dtype"
-            return "" if _close(_array(ours), _array(theirs), name_of(theirs.dtype)) else "values"
+            precision = PRECISION.get(name_of(theirs.dtype))
+            if precision is None:
+                return "" if np.array_equal(_array(ours), _array(theirs)) else "values"
+            return "" if _close(_array(ours), _array(theirs), max(precision, self.coarsest)) else "values"
         if isinstance(theirs, (tuple, list)) and not isinstance(theirs, self.torch.Size):
             if not isinstance(ours, (tuple, list)) or len(ours) != len(theirs):
                 return "length"
@@ -132,6 +148,8 @@ class Pair:
             return "" if name_of(ours) == name_of(theirs) else "dtype"
         if isinstance(theirs, float | complex) and type(ours) is type(theirs):
             return "" if np.allclose(ours, theirs, rtol=1e-5, equal_nan=True) else "values"
+        if isinstance(theirs, str):
+            return "" if ours.replace("tensorplay.", "torch.") == theirs else "text"
         return "" if ours == theirs and type(ours) in (type(theirs), tuple) else "values"
 
 
@@ -154,15 +172,13 @@ def _array(value: Any) -> Any:
     if name_of(value.dtype) == "bfloat16":
         value = value.float()
     value = value.detach().cpu() if isinstance(value, tensorplay.Tensor) else value.detach().resolve_conj()
-    return np.ascontiguousarray(value.numpy())
+    return np.asarray(value.numpy(), order="C")
 
 
-def _close(ours: Any, theirs: Any, dtype: str) -> bool:
-    if dtype not in PRECISION:
-        return bool(np.array_equal(ours, theirs))
+def _close(ours: Any, theirs: Any, precision: float) -> bool:
     finite = np.abs(theirs[np.isfinite(theirs)])
     size = max(1.0, float(finite.max())) if finite.size else 1.0
-    return bool(np.allclose(ours, theirs, rtol=PRECISION[dtype], atol=PRECISION[dtype] * size, equal_nan=True))
+    return bool(np.allclose(ours, theirs, rtol=precision, atol=precision * size, equal_nan=True))
 
 
 def _show(value: Any) -> str:
@@ -232,7 +248,7 @@ def main() -> int:
     found: dict[tuple[str, str, str], tuple[list[Statement], Verdict]] = {}
     for _ in range(options.count):
         program, verdict = generate(torch, rng, options.device, options.only)
-        reason = "agreement" if verdict.kind in ("", "end") else explained(program[-1].expression, verdict)
+        reason = "agreement" if verdict.kind in ("", "end") else explained(program[-1].expression, *verdict)
         counts[reason or "disagreement"] += 1
         if reason is None:
             program, verdict = smallest(torch, program, verdict, options.device)
