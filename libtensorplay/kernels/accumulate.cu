@@ -119,21 +119,6 @@ TP_DEVICE void add_runs(const tp_runs_args_t &p) {
 
 }  // namespace tp_accumulate
 
-/* The stable order of keys: each counts those before it. */
-TP_KERNEL(tp_k_order, tp_runs_args_t) {
-  TP_FOR_TILES(first, p.count, TP_RUNS_TILE) {
-    int count = tp_tile_count(first, p.count, TP_RUNS_TILE);
-    TP_FOR(i, count) {
-      long long at = first + i, key = tp_load_integer(p.keys, p.keys_are_int64, at), place = 0;
-      for (long long j = 0; j < p.count; ++j) {
-        long long other = tp_load_integer(p.keys, p.keys_are_int64, j);
-        place += other < key || (other == key && j < at);
-      }
-      tp_at<long long>(p.out_keys)[place] = at;
-    }
-  }
-}
-
 #define TP_ADD(name, T) \
   TP_KERNEL(tp_k_add_##name, tp_indexed_args_t) { tp_accumulate::add_each<T>(p); }
 TP_ADD(bool, bool)

@@ -1,5 +1,5 @@
 /* Matrix products in tiles (docs/design/products.md). A block makes one tile of the result at a time:
- * slabs of both operands are converted to float32 in shared memory, where each value is used
+ * slabs of both operands are converted to float32, or stay float64, in shared memory, where each value is used
  * TP_MATMUL_TILE times, and small patches of the tile are summed in registers. */
 #define TP_FAMILY "matmul"
 #include "block.h"
@@ -18,45 +18,51 @@ enum { ROWS = 4, COLUMNS = 4, DEPTH = 16, PITCH = TILE + 4 };
 enum { ROWS = 4, COLUMNS = 8, DEPTH = 64, PITCH = TILE + 8 };
 #endif
 /* What one instruction adds. The host's compiler, left alone, makes vectors along k and shuffles them. */
+template <typename Real>
+struct lanes {
 #ifdef __CUDACC__
-typedef float lanes_t;
+  typedef Real type;
 #else
-typedef float lanes_t __attribute__((vector_size(16), may_alias));
+  typedef Real type __attribute__((vector_size(16), may_alias));
 #endif
-enum { WIDTH = sizeof(lanes_t) / sizeof(float) };
+};
 
 enum { ACROSS = TILE / COLUMNS, PATCHES = ACROSS * (TILE / ROWS), PATCH = ROWS * COLUMNS };
+
+/* T's products are summed in this: Real in what follows. */
+template <typename T>
+using real_t = decltype(tp_wide(T()));
 
 /* Copies TILE lines of an operand and DEPTH of its k to slab[k][line]; zeros stand for what lies outside.
  * A line is a row of a or a column of b. */
 #ifdef __CUDACC__
 template <typename T>
 TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines,
-                         long long depth, float *slab) {
+                         long long depth, real_t<T> *slab) {
   bool along_k = k_stride == 1; /* neighbouring threads take adjacent elements */
   TP_FOR(i, TILE * DEPTH) {
     int line = along_k ? i / DEPTH : i % TILE, k = along_k ? i % DEPTH : i / TILE;
     bool inside = line < lines && k < depth;
-    slab[k * PITCH + line] = inside ? tp_wide(x[line * line_stride + k * k_stride]) : 0.0f;
+    slab[k * PITCH + line] = inside ? tp_wide(x[line * line_stride + k * k_stride]) : 0;
   }
 }
 #else
-/* A run of elements as float32: a loop of constant length becomes vectors. */
+/* A run of elements: a loop of constant length becomes vectors. */
 template <int LENGTH, typename T>
-TP_DEVICE void load_run(const T *x, long long stride, long long count, float *run) {
+TP_DEVICE void load_run(const T *x, long long stride, long long count, real_t<T> *run) {
   if (count >= LENGTH && stride == 1) {
     for (int i = 0; i < LENGTH; ++i) run[i] = tp_wide(x[i]);
   } else {
-    for (int i = 0; i < LENGTH; ++i) run[i] = i < count ? tp_wide(x[i * stride]) : 0.0f;
+    for (int i = 0; i < LENGTH; ++i) run[i] = i < count ? tp_wide(x[i * stride]) : 0;
   }
 }
 
 template <typename T>
 TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, long long lines,
-                         long long depth, float *slab) {
+                         long long depth, real_t<T> *slab) {
   if (k_stride == 1) {
     TP_FOR(line, TILE) {
-      float run[DEPTH];
+      real_t<T> run[DEPTH];
       load_run<DEPTH>(x + line * line_stride, 1, line < lines ? depth : 0, run);
       for (int k = 0; k < DEPTH; ++k) slab[k * PITCH + line] = run[k];
     }
@@ -67,7 +73,10 @@ TP_DEVICE void load_slab(const T *x, long long line_stride, long long k_stride, 
 #endif
 
 /* sums += the patch's share of a slab. a and b point at the patch's first row and column. */
-TP_DEVICE void add_slab(const float *a, const float *b, float *sums) {
+template <typename Real>
+TP_DEVICE void add_slab(const Real *a, const Real *b, Real *sums) {
+  using lanes_t = typename lanes<Real>::type;
+  constexpr int WIDTH = sizeof(lanes_t) / sizeof(Real);
   lanes_t patch[ROWS][COLUMNS / WIDTH];
   for (int i = 0; i < ROWS; ++i)
     for (int j = 0; j < COLUMNS / WIDTH; ++j)
@@ -84,11 +93,11 @@ TP_DEVICE void add_slab(const float *a, const float *b, float *sums) {
 }
 
 template <typename T>
-TP_DEVICE void store_patch(const tp_matmul_args_t &p, T *out, const float *sums, long long row,
+TP_DEVICE void store_patch(const tp_matmul_args_t &p, T *out, const real_t<T> *sums, long long row,
                            long long column) {
   for (int i = 0; i < ROWS && row + i < p.m; ++i)
     for (int j = 0; j < COLUMNS && column + j < p.n; ++j) {
-      float bias = p.bias ? tp_wide(tp_at<T>(p.bias)[column + j]) : 0.0f;
+      real_t<T> bias = p.bias ? tp_wide(tp_at<T>(p.bias)[column + j]) : 0;
       out[(row + i) * p.out_row + column + j] = tp_cast<T>(sums[i * COLUMNS + j] + bias);
     }
 }
@@ -98,15 +107,15 @@ TP_DEVICE void store_patch(const tp_matmul_args_t &p, T *out, const float *sums,
 template <typename T>
 TP_DEVICE void multiply_tile(const tp_matmul_args_t &p, const T *a, const T *b, T *out, long long row,
                              long long column) {
-  TP_SHARED(float, slab_a, DEPTH * PITCH);
-  TP_SHARED(float, slab_b, DEPTH * PITCH);
+  TP_SHARED(real_t<T>, slab_a, DEPTH * PITCH);
+  TP_SHARED(real_t<T>, slab_b, DEPTH * PITCH);
 #ifdef __CUDACC__
   int pass = tp_threads();
-  float sums[PATCH];
+  real_t<T> sums[PATCH];
 #define TP_SUMS(patch) sums
 #else
   int pass = PATCHES;
-  TP_SHARED(float, sums, PATCHES * PATCH);
+  TP_SHARED(real_t<T>, sums, PATCHES * PATCH);
 #define TP_SUMS(patch) (sums + (patch) * PATCH)
 #endif
   for (int first = 0; first < PATCHES; first += pass) {
@@ -149,5 +158,6 @@ TP_DEVICE void multiply(const tp_matmul_args_t &p) {
 TP_KERNEL_COOPERATIVE(tp_k_matmul_f16, tp_matmul_args_t) { tp_matmul::multiply<__half>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_matmul_bf16, tp_matmul_args_t) { tp_matmul::multiply<__nv_bfloat16>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_matmul_f32, tp_matmul_args_t) { tp_matmul::multiply<float>(p); }
+TP_KERNEL_COOPERATIVE(tp_k_matmul_f64, tp_matmul_args_t) { tp_matmul::multiply<double>(p); }
 
 #undef TP_FAMILY

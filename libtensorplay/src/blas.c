@@ -50,8 +50,19 @@ static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static blas_api_t table;                /* complete before api points at it */
 static _Atomic(const blas_api_t *) api; /* NULL until loaded */
 
-static const int types[TP_DTYPE_COUNT] = {
-    [TP_DTYPE_float16] = BLAS_R_16F, [TP_DTYPE_bfloat16] = BLAS_R_16BF, [TP_DTYPE_float32] = BLAS_R_32F};
+/* Of the elements, and what products and sums are computed in: its own number, its type and its 1 and 0. */
+typedef struct blas_type {
+  int element, compute, scale;
+  const void *one, *zero;
+} blas_type_t;
+
+static const float one_f32 = 1, zero_f32 = 0;
+static const double one_f64 = 1, zero_f64 = 0;
+static const blas_type_t types[TP_DTYPE_COUNT] = {
+    [TP_DTYPE_float16] = {BLAS_R_16F, BLAS_COMPUTE_32F, BLAS_R_32F, &one_f32, &zero_f32},
+    [TP_DTYPE_bfloat16] = {BLAS_R_16BF, BLAS_COMPUTE_32F, BLAS_R_32F, &one_f32, &zero_f32},
+    [TP_DTYPE_float32] = {BLAS_R_32F, BLAS_COMPUTE_32F, BLAS_R_32F, &one_f32, &zero_f32},
+    [TP_DTYPE_float64] = {BLAS_R_64F, BLAS_COMPUTE_64F, BLAS_R_64F, &one_f64, &zero_f64}};
 
 /* ---- opening ---- */
 
@@ -195,18 +206,18 @@ static bool make_plan(const blas_api_t *blas, blas_handle_t handle, plan_t *plan
   stored_t a = stored_of(key->k, key->n, key->b_row, key->b_col);
   stored_t b = stored_of(key->m, key->k, key->a_row, key->a_col);
   if (!a.ld || !b.ld || key->out_row < key->n || key->batch > INT32_MAX) return false;
-  int type = types[key->dtype];
+  const blas_type_t *own = &types[key->dtype];
   int epilogue = BLAS_EPILOGUE_BIAS;
-  return !blas->MatmulDescCreate(&plan->desc, BLAS_COMPUTE_32F, BLAS_R_32F) &&
+  return !blas->MatmulDescCreate(&plan->desc, own->compute, own->scale) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSA, &a.op, sizeof a.op) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSB, &b.op, sizeof b.op) &&
          (!bias ||
           (!blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_EPILOGUE, &epilogue, sizeof epilogue) &&
            set_bias(blas, plan, bias))) &&
-         make_layout(blas, &plan->a, type, a.rows, a.columns, a.ld, key->batch, key->b_batch) &&
-         make_layout(blas, &plan->b, type, b.rows, b.columns, b.ld, key->batch, key->a_batch) &&
-         make_layout(blas, &plan->out, type, (uint64_t)key->n, (uint64_t)key->m, key->out_row, key->batch,
-                     key->out_batch) &&
+         make_layout(blas, &plan->a, own->element, a.rows, a.columns, a.ld, key->batch, key->b_batch) &&
+         make_layout(blas, &plan->b, own->element, b.rows, b.columns, b.ld, key->batch, key->a_batch) &&
+         make_layout(blas, &plan->out, own->element, (uint64_t)key->n, (uint64_t)key->m, key->out_row,
+                     key->batch, key->out_batch) &&
          choose(blas, handle, plan);
 }
 
@@ -242,10 +253,10 @@ static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp
     block = tp__alloc(plan->workspace_nbytes, stream);
     if (!block) return tp_error_status();
   }
-  const float one = 1, zero = 0;
+  const blas_type_t *own = &types[gemm->dtype];
   blas_status_t status =
-      blas->Matmul(context->handle, plan->desc, &one, gemm->b, plan->a, gemm->a, plan->b, &zero, gemm->out,
-                   plan->out, gemm->out, plan->out, &plan->algo, block ? tp__alloc_address(block) : NULL,
+      blas->Matmul(context->handle, plan->desc, own->one, gemm->b, plan->a, gemm->a, plan->b, own->zero,
+                   gemm->out, plan->out, gemm->out, plan->out, &plan->algo, block ? tp__alloc_address(block) : NULL,
                    plan->workspace_nbytes, tp__stream_cuda(stream));
   if (block) tp__alloc_free(block); /* in stream order: the product comes first */
   *out_served = status == 0;

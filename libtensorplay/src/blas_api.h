@@ -14,8 +14,8 @@ typedef void *blas_layout_t; /* cublasLtMatrixLayout_t */
 typedef void *blas_preference_t;
 typedef int blas_status_t; /* 0: success */
 
-enum { BLAS_COMPUTE_32F = 68 };
-enum { BLAS_R_32F = 0, BLAS_R_16F = 2, BLAS_R_16BF = 14 };
+enum { BLAS_COMPUTE_32F = 68, BLAS_COMPUTE_64F = 70 };
+enum { BLAS_R_32F = 0, BLAS_R_64F = 1, BLAS_R_16F = 2, BLAS_R_16BF = 14 };
 enum { BLAS_OP_N = 0, BLAS_OP_T = 1 };
 enum { BLAS_EPILOGUE_BIAS = 4 };
 
@@ -29,7 +29,7 @@ enum {
   BLAS_PREF_REDUCTION_SCHEME_MASK = 3,
   BLAS_PREF_MIN_ALIGNMENT_A_BYTES = 5
 };
-/* Partial sums of a split k are added in float32, in a fixed order. */
+/* Partial sums of a split k are added in the type that is computed in, in a fixed order. */
 enum { BLAS_REDUCTION_SCHEME_COMPUTE_TYPE = 2 };
 
 typedef struct blas_algo {

@@ -110,18 +110,6 @@ static tp_status_t add_rows(const tp__selection_t *selection, const tp_layout_t 
   return tp__launch_tiles(&runs[dtype], device, chunks * rows->width, TP_RUNS_TILE, &args, name);
 }
 
-static tp__kernel_t order_kernel = TP_KERNEL_INIT("accumulate", "tp_k_order");
-
-static tp_tensor_t *order_of(const tp_tensor_t *keys, const char *name) {
-  tp_tensor_t *order = tp__tensor_new(TP_DTYPE_int64, keys->device, 1, keys->shape, name);
-  if (!order) return NULL;
-  tp_runs_args_t args = {.keys = keys->data, .out_keys = order->data, .count = keys->numel,
-                         .keys_are_int64 = keys->dtype == TP_DTYPE_int64};
-  if (!tp__launch_tiles(&order_kernel, keys->device, keys->numel, TP_RUNS_TILE, &args, name)) return order;
-  tp_tensor_release(order);
-  return NULL;
-}
-
 static tp_status_t add_in_order(const tp__selection_t *selection, const tp_tensor_t *source, const char *name) {
   uint32_t keys = dims_of_keys(selection);
   tp_layout_t row;
@@ -131,7 +119,7 @@ static tp_status_t add_in_order(const tp__selection_t *selection, const tp_tenso
   rows_t rows = {.count = selection->base.numel / row.numel, .width = row.numel};
   rows.values = rows_of(source, &selection->base, keys);
   rows.keys = rows.values ? tp__selection_offsets(selection, keys, dtype, name) : NULL;
-  rows.order = rows.keys ? order_of(rows.keys, name) : NULL;
+  rows.order = rows.keys ? tp_argsort(rows.keys, 0, false) : NULL;
   tp_status_t status = rows.order ? TP_OK : tp_error_status();
   while (rows.count && !status) {
     rows_t rest;

@@ -7,6 +7,7 @@ static tp__kernel_t tiled[TP_DTYPE_COUNT] = {
     [TP_DTYPE_float16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f16"),
     [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_bf16"),
     [TP_DTYPE_float32] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f32"),
+    [TP_DTYPE_float64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f64"),
 };
 
 /* Limit of gridDim.y and gridDim.z; the kernel strides over the rest. */
