@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .. import _dtype, _shape, _tables
 from .._dtype import DType
 from .._shape import Shape
-from ..errors import DTypeError, InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from ._spec import Spec, device_of, floating, into
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _refuse_complex(op: str, a: Tensor) -> None:
 def _refuse_nothing(op: str, a: Tensor, reduced: Shape) -> None:
     for dim in reduced:
         if a.shape[dim] == 0:
-            raise InvalidArgumentError(
+            raise OutOfRangeError(
                 f"{op}: got shape {a.shape}, expected elements in dimension {dim}: {op} of nothing has no value"
             )
 

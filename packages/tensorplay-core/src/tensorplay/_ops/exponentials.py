@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from .. import _dispatch, _dtype, _shape
@@ -59,7 +58,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
         largest = where(largest.isfinite(), largest, 0)
         total = sum((x - largest).exp(), dim, keepdim=True).log() + largest
     else:
-        total = where(sum(x, dim, keepdim=True) == 0, -math.inf, x.new_zeros(()))
+        total = sum(x, dim, keepdim=True).log()
     if not keepdim:
         total = squeeze(total, _shape.wrap_dims("logsumexp", dims_of("logsumexp", dim), x.ndim))
     return _dispatch.into("logsumexp", total.to(result), out)

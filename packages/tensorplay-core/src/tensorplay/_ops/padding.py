@@ -40,21 +40,28 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Scalar
     if mode != "constant" and value not in (None, 0):
         raise InvalidArgumentError(f"pad: got value {value!r} for mode {mode!r}, expected it for 'constant' only")
     sides = [(input.ndim - 1 - place // 2, counts[place], counts[place + 1]) for place in range(0, len(counts), 2)]
-    kept = input
+    if mode == "constant":
+        return _around(input, _cropped(input, sides), sides, 0 if value is None else value)
+    # As in torch, what is taken away is still seen from the sides, but not from the other end.
+    result = _cropped(input, sides) if mode == "circular" else input
     for dim, before, behind in sides:
-        size = input.shape[dim]
-        if size + before + behind < 0:
+        result = _continued(result, dim, max(0, before), max(0, behind), mode)
+    result = result if mode == "circular" else _cropped(result, sides)
+    return result.clone() if all(max(before, behind) <= 0 for _, before, behind in sides) else result
+
+
+def _cropped(input: Tensor, sides: Sequence[tuple[int, int, int]]) -> Tensor:
+    """A view without the elements that are taken away."""
+    result = input
+    for dim, before, behind in sides:
+        size = result.shape[dim]
+        start, stop = max(0, -before), size - max(0, -behind)
+        if start > stop:
             raise InvalidArgumentError(
                 f"pad: got {before} and {behind} in dimension {dim} of size {size}, expected 0 or more to stay"
             )
-        start, stop = min(max(0, -before), size), size - max(0, -behind)
-        kept = kept._backend.slice(kept, dim, start, max(start, stop), 1)
-    if mode == "constant":
-        return _around(input, kept, sides, 0 if value is None else value)
-    result = kept
-    for dim, before, behind in sides:
-        result = _continued(result, dim, max(0, before), max(0, behind), mode)
-    return result.clone() if result is kept else result
+        result = result._backend.slice(result, dim, start, stop, 1)
+    return result
 
 
 def _around(input: Tensor, kept: Tensor, sides: Sequence[tuple[int, int, int]], value: object) -> Tensor:
@@ -69,8 +76,8 @@ def _around(input: Tensor, kept: Tensor, sides: Sequence[tuple[int, int, int]], 
     result = backend.full(shape, plain, input.dtype, input.device)
     inner = result
     for dim, before, _ in sides:
-        start = min(max(0, before), shape[dim])
-        inner = backend.slice(inner, dim, start, min(start + kept.shape[dim], shape[dim]), 1)
+        start = max(0, before)
+        inner = backend.slice(inner, dim, start, start + kept.shape[dim], 1)
     backend.copy_(inner, kept)
     return result
 

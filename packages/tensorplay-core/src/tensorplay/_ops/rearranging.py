@@ -109,9 +109,7 @@ def repeat_interleave(
     _dispatch.check_tensor("repeat_interleave", input)
     if dim is None:
         input, dim = views.ravel(input), 0
-    dim = _shape.wrap_dim("repeat_interleave", _shape.integer("repeat_interleave", dim), input.ndim)
-    if not input.ndim:
-        input = input.reshape(1)
+    dim = _shape.sized_dim("repeat_interleave", _shape.integer("repeat_interleave", dim), input.ndim)
     if _dispatch.is_tensor(repeats):
         places = _repeated_places(repeats, input.shape[dim], output_size)
         return input._backend.index_select(input, dim, places)

@@ -44,8 +44,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         raise InvalidArgumentError(
             f"take_along_dim: got shapes {input.shape} and {indices.shape}, expected equally many dimensions"
         )
-    dim = _shape.wrap_dim("take_along_dim", _shape.integer("take_along_dim", dim), input.ndim)
-    around = [shape[:dim] + (1,) * bool(shape) + shape[dim + 1 :] for shape in (input.shape, indices.shape)]
+    dim = _shape.sized_dim("take_along_dim", _shape.integer("take_along_dim", dim), input.ndim)
+    around = [(*shape[:dim], 1, *shape[dim + 1 :]) for shape in (input.shape, indices.shape)]
     shared = _shape.broadcast("take_along_dim", *around)
     whole, index = (
         backend.expand(operand, shared[:dim] + operand.shape[dim : dim + 1] + shared[dim + 1 :])

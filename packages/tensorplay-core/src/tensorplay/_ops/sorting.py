@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from .. import _dispatch, _shape
-from ..errors import DTypeError, InvalidArgumentError
+from ..errors import DTypeError, OutOfRangeError
 from .choice import where
 from .extremes import Found, found
 from .reductions import check_keepdim
@@ -60,11 +61,9 @@ def topk(
     dim, order = _order("topk", input, dim, largest)
     count, size = _shape.integer("topk", k), input.shape[dim] if input.ndim else 1
     if not 0 <= count <= size:
-        raise InvalidArgumentError(f"topk: got k={count}, expected 0 to {size}, the size of dimension {dim}")
+        raise OutOfRangeError(f"topk: got k={count}, expected 0 to {size}, the size of dimension {dim}")
     if input.ndim:
         order = order._backend.slice(order, dim, 0, count, 1).contiguous()
-    elif not count:
-        raise InvalidArgumentError("topk: got k=0 of a tensor without dimensions, expected 1")
     return found("topk", input, dim, order, True, out)
 
 
@@ -76,21 +75,22 @@ def kthvalue(
     dim, order = _order("kthvalue", input, dim, False)
     place, size = _shape.integer("kthvalue", k), input.shape[dim] if input.ndim else 1
     if not 1 <= place <= size:
-        raise InvalidArgumentError(f"kthvalue: got k={place}, expected 1 to {size}, the size of dimension {dim}")
+        raise OutOfRangeError(f"kthvalue: got k={place}, expected 1 to {size}, the size of dimension {dim}")
     return found("kthvalue", input, dim, _one(order, dim, place - 1), keepdim, out)
 
 
 def median(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None
 ) -> Tensor | Found:
-    """The element in the middle, the lower one of two; nan where there is one.
+    """The element in the middle, the lower one of two; nan where there is one, and of no fractions at all.
 
-    With `dim`, those along a dimension and their indices.
+    With `dim`, those along a dimension and their indices; `out` is for these.
     """
     _dispatch.check_tensor("median", input)
     if dim is None:
-        flat = input.reshape(-1) if input.numel() else input.reshape(0)
-        return _middle(flat, 0, False, out).values
+        if not input.numel() and input.dtype.is_floating_point:
+            return input._backend.full((), math.nan, input.dtype, input.device)
+        return _middle(input.reshape(input.numel()), 0, False, None).values
     check_keepdim("median", keepdim)
     return _middle(input, dim, keepdim, out)
 
@@ -99,7 +99,7 @@ def _middle(input: Tensor, dim: int, keepdim: bool, out: tuple[Tensor, Tensor] |
     dim, order = _order("median", input, dim, False)
     size = input.shape[dim] if input.ndim else 1
     if not size:
-        raise InvalidArgumentError(f"median: got shape {input.shape}, expected elements in dimension {dim}")
+        raise OutOfRangeError(f"median: got shape {input.shape}, expected elements in dimension {dim}")
     places = _one(order, dim, (size - 1) // 2)
     if input.dtype.is_floating_point:
         # argmax finds the first nan, where there is one.

@@ -118,7 +118,7 @@ def matrix(operation: str, input: Tensor) -> Tensor:
 
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged; of complex elements a copy with the conjugates."""
-    turned = input._backend.transpose(input, -2, -1)
+    turned = input._backend.transpose(input, -2, -1) if input.ndim else input._backend.alias(input)
     return turned._backend.unary("conj", turned) if input.dtype.is_complex else turned
 
 
@@ -212,7 +212,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     shape, strides = input.shape, input.stride()
     start = input.storage_offset()
     length = max(0, min(shape[first] + min(offset, 0), shape[second] - max(offset, 0)))
-    if length:
+    if length and input.numel():
         start += offset * strides[second] if offset > 0 else -offset * strides[first]
     rest = [dim for dim in range(ndim) if dim not in (first, second)]
     sizes = (*(shape[dim] for dim in rest), length)
