@@ -10,7 +10,7 @@ import pytest
 
 import tensorplay
 from tensorplay import nn
-from tensorplay.errors import DTypeError, StateError
+from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
 
 def test_the_class_makes_no_tensors() -> None:
@@ -102,3 +102,46 @@ def test_one_tensor_is_no_sequence_of_tensors(name: str) -> None:
     x = tensorplay.ones(2, 2)
     with pytest.raises(DTypeError, match=f"{name}: got Tensor, expected a sequence of tensors"):
         getattr(tensorplay, name)(x, x)
+
+
+def test_complex_numbers_come_out(device: str) -> None:
+    x = tensorplay.tensor([1 + 2j], dtype=tensorplay.complex64, device=device)
+    assert complex(x) == x.item() == x.tolist()[0] == 1 + 2j
+    assert complex(tensorplay.tensor(1.5, device=device)) == 1.5
+    assert bool(x * 1j)
+    assert f"{x[0]:.1f}" == "1.0+2.0j"
+    assert (float(x - 2j), int(x - 2j)) == (1.0, 1)
+    for convert in (float, int):
+        with pytest.raises(InvalidArgumentError, match=r"got \(1\+2j\), expected a number without an imaginary part"):
+            convert(x)
+    assert (x.is_complex(), x.is_floating_point(), x.is_signed()) == (True, False, True)
+
+
+def test_one_integer_is_an_index(device: str) -> None:
+    items = [10, 20, 30]
+    for index in (tensorplay.tensor([2]), tensorplay.tensor(1, dtype=tensorplay.uint8), tensorplay.tensor(True)):
+        assert items[index.to(device)] == items[int(index)]
+    for bad in (tensorplay.tensor([0, 1]), tensorplay.tensor(1.0), tensorplay.tensor(1j)):
+        with pytest.raises(DTypeError, match=r"index: got a tensor .*, expected one integer"):
+            items[bad.to(device)]
+
+
+def test_element_types_by_name(device: str) -> None:
+    x = tensorplay.tensor([0.0, 1.0], device=device)
+    for name, dtype in [
+        ("double", "float64"), ("float", "float32"), ("half", "float16"), ("bfloat16", "bfloat16"),
+        ("cfloat", "complex64"), ("cdouble", "complex128"), ("bool", "bool"), ("byte", "uint8"),
+        ("char", "int8"), ("short", "int16"), ("int", "int32"), ("long", "int64"),
+    ]:  # fmt: skip
+        converted = getattr(x, name)()
+        assert converted.dtype is getattr(tensorplay, dtype)
+        assert converted.tolist() == [0, 1]
+
+
+def test_sequences_of_parts(device: str) -> None:
+    x = tensorplay.tensor([[1, 2], [3, 4]], device=device)
+    assert [part.tolist() for part in x] == x.tolist()
+    assert len(x) == 2
+    for call in (len, iter):
+        with pytest.raises(DTypeError, match="got a tensor without dimensions"):
+            call(x[0, 0])
