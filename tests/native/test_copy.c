@@ -1,4 +1,4 @@
-/* Copies in every direction, fills and sequences. */
+/* Copies in every direction. */
 #include "tp_emulated.h"
 #include "values.h"
 
@@ -17,7 +17,7 @@ static void test_casts(void) {
   const int64_t shape[] = {5, 3};
   for (int32_t from = 0; from < TP_DTYPE_COUNT; ++from) {
     for (int32_t to = 0; to < TP_DTYPE_COUNT; ++to) {
-      double *x, element[1], expected[15];
+      double *x, element[2], expected[15];
       tp_tensor_t *source = values_random(from, 2, shape, &x);
       tp_tensor_t *target = values_poisoned(to, 2, shape);
       CHECK_OK(tp_tensor_copy(target, source));
@@ -39,18 +39,58 @@ static void test_casts(void) {
   }
 }
 
-/* What a float becomes that an integer cannot hold: as the GPU's instructions have it. */
+/* What a fraction becomes that an integer cannot hold: the nearest of int32 and int64, of which narrow ones wrap. Of
+ * complex numbers the real part; a run and strides. */
 static void test_casts_out_of_range(void) {
-  double values[] = {1e20, -1e20, NAN, 2.9, -2.9, INFINITY};
-  const int64_t n = 6;
-  tp_tensor_t *source = values_upload(TP_DTYPE_float32, 1, &n, values);
-  tp_tensor_t *narrow = tp_tensor_to(source, TP_DTYPE_int32, 0);
-  tp_tensor_t *wide = tp_tensor_to(source, TP_DTYPE_int64, 0);
-  tp_tensor_t *flags = tp_tensor_to(source, TP_DTYPE_bool, 0);
-  check_values(narrow, (double[]){INT32_MAX, INT32_MIN, 0, 2, -2, INT32_MAX});
-  check_values(wide, (double[]){0x1p63, -0x1p63, -0x1p63, 2, -2, 0x1p63});
-  check_values(flags, (double[]){1, 1, 1, 1, 1, 1});
-  release_all((tp_tensor_t *[]){source, narrow, wide, flags}, 4);
+  static const int32_t sources[] = {TP_DTYPE_bfloat16, TP_DTYPE_float32, TP_DTYPE_float64, TP_DTYPE_complex64,
+                                    TP_DTYPE_complex128};
+  static const struct {
+    int32_t dtype;
+    double expected[7];
+  } cases[] = {
+      {TP_DTYPE_int32, {INT32_MAX, INT32_MIN, 0, 2, -2, INT32_MAX, 300}},
+      {TP_DTYPE_int64, {0x1p63, -0x1p63, -0x1p63, 2, -2, 0x1p63, 300}},
+      {TP_DTYPE_bool, {1, 1, 1, 1, 1, 1, 1}},
+      {TP_DTYPE_uint8, {255, 0, 0, 2, 254, 255, 44}},
+      {TP_DTYPE_int8, {-1, 0, 0, 2, -2, -1, 44}},
+      {TP_DTYPE_int16, {-1, 0, 0, 2, -2, -1, 300}},
+      {TP_DTYPE_float16, {INFINITY, -INFINITY, NAN, 2.5, -2.5, INFINITY, 300}},
+  };
+  const int64_t n = 7;
+  for (size_t s = 0; s < sizeof sources / sizeof *sources; ++s) {
+    double values[] = {1e20, -1e20, NAN, 2.5, -2.5, INFINITY, 300};
+    tp_tensor_t *source = values_upload(sources[s], 1, &n, values);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+      tp_tensor_t *run = tp_tensor_to(source, cases[c].dtype, 0);
+      tp_tensor_t *wide = values_poisoned(cases[c].dtype, 2, (int64_t[]){7, 2}), *column = tp_tensor_select(wide, 1, 1);
+      CHECK_OK(tp_tensor_copy(column, source));
+      check_values(run, cases[c].expected);
+      check_values(column, cases[c].expected);
+      release_all((tp_tensor_t *[]){run, wide, column}, 3);
+    }
+    tp_tensor_release(source);
+  }
+}
+
+/* Bytes that are looked at as another dtype while they are cast into themselves. */
+static void test_cast_of_the_same_bytes(void) {
+  tp_tensor_t *whole = tp_tensor_arange_int(0, 1, 3000, TP_DTYPE_int32, 0);
+  tp_tensor_t *floats = tp_tensor_view_dtype(whole, TP_DTYPE_float32);
+  tp_tensor_t *halves = tp_tensor_view_dtype(whole, TP_DTYPE_int16);
+  tp_tensor_t *low = tp_tensor_slice(halves, 0, 0, 3000, 1), *pairs = tp_tensor_view(halves, 2, (int64_t[]){3000, 2});
+  tp_tensor_t *first = tp_tensor_select(pairs, 1, 0), *copy = tp_tensor_to(first, TP_DTYPE_int16, 0);
+  CHECK_OK(tp_tensor_copy(floats, whole));
+  double *got = values_download(floats);
+  for (int64_t i = 0; i < 3000; ++i) CHECK_CLOSE(got[i], (double)i, 0, i);
+  free(got);
+  CHECK_OK(tp_tensor_copy(low, floats));
+  got = values_download(low);
+  for (int64_t i = 0; i < 3000; ++i) CHECK_CLOSE(got[i], (double)i, 0, i);
+  free(got);
+  got = values_download(copy);
+  for (int64_t i = 0; i < 3000; ++i) CHECK_CLOSE(got[i], (double)i, 0, i);
+  free(got);
+  release_all((tp_tensor_t *[]){whole, floats, halves, low, pairs, first, copy}, 7);
 }
 
 /* More dimensions than the fast paths know, and indices that need the division by multiplication. */
@@ -105,11 +145,12 @@ static void check_orders(int32_t dtype, const int64_t *shape, int64_t start) {
 }
 
 static void test_orders(void) {
-  static const int32_t dtypes[] = {TP_DTYPE_bool, TP_DTYPE_bfloat16, TP_DTYPE_float32, TP_DTYPE_int64};
+  static const int32_t dtypes[] = {TP_DTYPE_bool, TP_DTYPE_bfloat16, TP_DTYPE_float32, TP_DTYPE_int64,
+                                   TP_DTYPE_complex128};
   static const int64_t shapes[][4] = {{2, 3, 70, 67}, {1, 1, 64, 128}, {2, 9, 4, 32}, {3, 17, 2, 20}};
   for (int32_t fibres = 0; fibres < 2; ++fibres) {
     tp_emulated_set_fibres(fibres);
-    for (size_t t = 0; t < 4; ++t)
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; ++t)
       for (size_t s = 0; s < 4; ++s)
         for (int64_t start = 0; start < 2; ++start) check_orders(dtypes[t], shapes[s], start);
   }
@@ -205,70 +246,58 @@ static void test_refused(void) {
   release_all((tp_tensor_t *[]){three, two, row, one, same}, 5);
 }
 
-/* Aligned and not, contiguous and not, more elements than one round of the grid. */
-static void test_fill(void) {
-  for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) {
-    for (int64_t value = 0; value < 3; ++value) {
-      double element[1], expected = values_encode(dtype, (double)value, element);
-      tp_tensor_t *whole = values_poisoned(dtype, 2, (int64_t[]){70001, 3});
-      tp_tensor_t *column = tp_tensor_select(whole, 1, 1), *end = tp_tensor_slice(whole, 0, 1, 70001, 1);
-      double *got = values_download(whole), poison = got[0];
+/* Every set of dimensions turned, of contiguous elements and of a part of a transposed tensor. */
+static void check_flips(int32_t dtype) {
+  const int64_t shape[] = {3, 1, 5, 4};
+  double *x;
+  tp_tensor_t *whole = values_random(dtype, 4, shape, &x), *turned = tp_tensor_transpose(whole, 0, 3);
+  tp_tensor_t *part = tp_tensor_slice(turned, 2, 1, 4, 2);
+  for (uint32_t dims = 0; dims < 16; ++dims) {
+    for (int32_t t = 0; t < 2; ++t) {
+      const tp_tensor_t *source = t ? part : whole;
+      tp_tensor_t *flipped = tp_tensor_flip(source, dims);
+      CHECK(flipped && tp_tensor_is_contiguous(flipped) && tp_tensor_storage(flipped) != tp_tensor_storage(source));
+      double *got = values_download(flipped);
+      for (int64_t i = 0; i < tp_tensor_numel(source); ++i) {
+        int64_t rest = i, place = source->offset;
+        for (int32_t d = 3; d >= 0; --d) {
+          int64_t at = rest % source->shape[d];
+          place += (dims >> d & 1 ? source->shape[d] - 1 - at : at) * source->strides[d];
+          rest /= source->shape[d];
+        }
+        CHECK_CLOSE(got[i], x[place], 0, i);
+      }
       free(got);
-      CHECK_OK(tp_tensor_fill_int(column, value));
-      got = values_download(whole);
-      for (int64_t i = 0; i < 210003; ++i) CHECK_CLOSE(got[i], i % 3 == 1 ? expected : poison, 0, i);
-      free(got);
-      CHECK_OK(tp_tensor_fill_float(end, (double)value));
-      got = values_download(whole);
-      for (int64_t i = 3; i < 210003; ++i) CHECK_CLOSE(got[i], expected, 0, i);
-      CHECK_CLOSE(got[0], poison, 0, 0);
-      free(got);
-      release_all((tp_tensor_t *[]){whole, column, end}, 3);
+      tp_tensor_release(flipped);
     }
   }
-  tp_tensor_t *a = values_poisoned(TP_DTYPE_float32, 0, NULL), *b = values_poisoned(TP_DTYPE_int32, 0, NULL);
-  CHECK_OK(tp_tensor_fill_float(a, -0.0));
-  float zero;
-  CHECK_OK(tp_tensor_copy_to_host(a, &zero, sizeof zero));
-  CHECK(zero == 0 && signbit(zero));
-  CHECK_OK(tp_tensor_fill_float(b, 1e20));
-  check_values(b, (double[]){INT32_MAX});
-  CHECK_OK(tp_tensor_fill_int(b, ((int64_t)1 << 32) + 5));
-  check_values(b, (double[]){5});
-  release_all((tp_tensor_t *[]){a, b}, 2);
+  release_all((tp_tensor_t *[]){whole, turned, part}, 3);
+  free(x);
 }
 
-static void test_arange(void) {
-  for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) {
-    tp_tensor_t *ints = tp_tensor_arange_int(-3, 2, 5000, dtype, 0);
-    tp_tensor_t *floats = tp_tensor_arange_float(0.25, -0.125, 300, dtype, 0);
-    double *got = values_download(ints), element[1];
-    for (int64_t i = 0; i < 5000; ++i)
-      CHECK_CLOSE(got[i], values_encode(dtype, (double)(-3 + 2 * i), element), 0, i);
-    free(got);
-    got = values_download(floats);
-    for (int64_t i = 0; i < 300; ++i)
-      CHECK_CLOSE(got[i], values_encode(dtype, 0.25 - 0.125 * (double)i, element), 0, i);
-    free(got);
-    release_all((tp_tensor_t *[]){ints, floats}, 2);
-  }
-  tp_tensor_t *none = tp_tensor_arange_int(0, 1, 0, TP_DTYPE_int32, 0);
-  CHECK(none && tp_tensor_numel(none) == 0);
-  tp_tensor_release(none);
+static void test_flip(void) {
+  for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) check_flips(dtype);
+  tp_tensor_t *one = values_poisoned(TP_DTYPE_int32, 0, NULL), *none = tp_tensor_empty_1d(TP_DTYPE_int32, 0, 0);
+  tp_tensor_t *same = tp_tensor_flip(one, 0), *still_none = tp_tensor_flip(none, 1);
+  check_values(same, (double[]){117});
+  CHECK(still_none && tp_tensor_numel(still_none) == 0);
+  CHECK(!tp_tensor_flip(one, 1) && tp_error_status() == TP_INDEX);
+  CHECK(!tp_tensor_flip(none, 2) && tp_error_status() == TP_INDEX);
+  release_all((tp_tensor_t *[]){one, none, same, still_none}, 4);
 }
 
 int main(void) {
   values_start();
   test_casts();
   test_casts_out_of_range();
+  test_cast_of_the_same_bytes();
   test_many_dimensions();
   test_orders();
   test_overlap();
   test_between_devices();
   test_from_host();
   test_refused();
-  test_fill();
-  test_arange();
+  test_flip();
   for (int32_t device = 0; device < 2; ++device) CHECK(tp_memory_stat(device, 0) == 0); /* nothing is left */
   return 0;
 }

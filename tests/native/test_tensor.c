@@ -121,6 +121,34 @@ static void test_reshape(void) {
 }
 
 /* The storage lives as long as one view of it. */
+static void test_view_as_dtype(void) {
+  tp_tensor_t *a = tp_tensor_empty(TP_DTYPE_float32, 0, 3, SIZES(2, 3, 4));
+  CHECK_VIEW(tp_tensor_view_dtype(a, TP_DTYPE_int32), 3, 0, {2, 3, 4}, {12, 4, 1});
+  CHECK_VIEW(tp_tensor_view_dtype(a, TP_DTYPE_int16), 3, 0, {2, 3, 8}, {24, 8, 1});
+  CHECK_VIEW(tp_tensor_view_dtype(a, TP_DTYPE_complex64), 3, 0, {2, 3, 2}, {6, 2, 1});
+  CHECK_VIEW(tp_tensor_view_dtype(a, TP_DTYPE_complex128), 3, 0, {2, 3, 1}, {3, 1, 1});
+  tp_tensor_t *turned = tp_tensor_transpose(a, 0, 2), *end = tp_tensor_slice(a, 2, 2, 4, 1);
+  CHECK_VIEW(tp_tensor_view_dtype(turned, TP_DTYPE_int32), 3, 0, {4, 3, 2}, {1, 4, 12});
+  CHECK_REFUSED(tp_tensor_view_dtype(turned, TP_DTYPE_int16), TP_STATE); /* elements of the last one are apart */
+  CHECK_VIEW(tp_tensor_view_dtype(end, TP_DTYPE_uint8), 3, 8, {2, 3, 8}, {48, 16, 1});
+  CHECK_VIEW(tp_tensor_view_dtype(end, TP_DTYPE_int64), 3, 1, {2, 3, 1}, {6, 2, 1});
+  tp_tensor_t *middle = tp_tensor_slice(a, 2, 1, 3, 1), *three = tp_tensor_slice(a, 2, 0, 3, 1);
+  CHECK_REFUSED(tp_tensor_view_dtype(middle, TP_DTYPE_int64), TP_STATE); /* the offset is odd */
+  CHECK_REFUSED(tp_tensor_view_dtype(three, TP_DTYPE_int64), TP_SHAPE);
+  tp_tensor_t *odd = tp_tensor_as_strided(a, 2, SIZES(2, 2), SIZES(3, 1), 0);
+  CHECK_REFUSED(tp_tensor_view_dtype(odd, TP_DTYPE_int64), TP_STATE); /* a stride is odd */
+  tp_tensor_t *single = tp_tensor_as_strided(a, 2, SIZES(2, 1), SIZES(4, 2), 2);
+  CHECK_VIEW(tp_tensor_view_dtype(single, TP_DTYPE_int16), 2, 4, {2, 2}, {8, 1});
+  tp_tensor_t *one = tp_tensor_empty(TP_DTYPE_float32, 0, 0, NULL);
+  CHECK_VIEW(tp_tensor_view_dtype(one, TP_DTYPE_int32), 0, 0, {0}, {0});
+  CHECK_REFUSED(tp_tensor_view_dtype(one, TP_DTYPE_int16), TP_SHAPE);
+  CHECK_REFUSED(tp_tensor_view_dtype(one, TP_DTYPE_COUNT), TP_DTYPE);
+  tp_tensor_t *wide = tp_tensor_as_strided(a, 2, SIZES(INT64_MAX / 8, 4), SIZES(0, 1), 0);
+  CHECK_REFUSED(tp_tensor_view_dtype(wide, TP_DTYPE_uint8), TP_OVERFLOW);
+  tp_tensor_t *all[] = {a, turned, end, middle, three, odd, single, one, wide};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
+}
+
 static void test_lifetime(void) {
   tp_tensor_t *a = tp_tensor_arange_int(0, 1, 1000, TP_DTYPE_int32, 0);
   tp_tensor_t *view = tp_tensor_slice(a, 0, 500, 503, 1);
@@ -193,6 +221,7 @@ int main(void) {
   test_empty_refused();
   test_views();
   test_reshape();
+  test_view_as_dtype();
   test_lifetime();
   test_record_stream();
   test_overlap_of_itself();
