@@ -43,7 +43,11 @@ def number(value: object) -> Scalar | None:
     if isinstance(value, (np.ndarray, np.generic)):
         plain = _PLAIN.get(value.dtype.kind)
         return None if plain is None else plain(value)
-    return next((plain(value) for plain in (int, float, complex) if isinstance(value, plain)), None)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    return complex(value) if isinstance(value, complex) else None
 
 
 def is_tensor(value: object) -> TypeGuard[Tensor]:

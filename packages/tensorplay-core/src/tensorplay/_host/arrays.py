@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_FLOAT32 = np.dtype(np.float32)
-_INT64 = np.dtype(np.int64)
 # The dtypes that are computed in another one.
-_WORKING = {_dtype.float16: _FLOAT32, _dtype.bfloat16: _FLOAT32}
-_WORKING |= {dtype: _INT64 for dtype in _dtype.DTYPES.values() if dtype.category == _dtype.INT}
+_WORKING = {dtype: _dtype.float32.numpy for dtype in (_dtype.float16, _dtype.bfloat16)}
+_WORKING |= {dtype: _dtype.int64.numpy for dtype in _dtype.DTYPES.values() if dtype.category == _dtype.INT}
 
 
 def working(dtype: DType) -> np.dtype[Any]:
@@ -67,7 +65,7 @@ def widened(array: Array, dtype: DType) -> Array:
 
 def scalar(value: Scalar, dtype: np.dtype[Any]) -> Array:
     """A number as an array without dimensions, cast as an element is."""
-    return cast(np.asarray(value, _INT64 if type(value) is int else None), dtype)
+    return cast(np.asarray(value, np.int64 if type(value) is int else None), dtype)
 
 
 def contiguous(array: Array) -> Array:

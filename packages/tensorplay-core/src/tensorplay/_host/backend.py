@@ -96,8 +96,9 @@ class HostBackend(Elementwise, Reductions, Indexing, Products, Random):
 
     def arange(self, start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Tensor:
         array = _allocated("arange", _operands.arange(start, step, numel, dtype, device))
-        exact = np.float64 if isinstance(start, float) or isinstance(step, float) else np.int64
-        array[...] = arrays.cast(np.arange(numel, dtype=exact) * exact(step) + exact(start), dtype.numpy)
+        exact = np.dtype(np.float64 if isinstance(start, float) or isinstance(step, float) else np.int64)
+        steps = np.arange(numel, dtype=exact) * arrays.scalar(step, exact)
+        array[...] = arrays.cast(steps + arrays.scalar(start, exact), dtype.numpy)
         return self.wrap(array)
 
     # -- to and from the host ------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from . import arrays
 from .arrays import Array
 from .views import Views
 
-_TOTALS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "cumsum": np.add, "cumprod": np.multiply}
-_FOLDS = {"any": np.any, "all": np.all, "amax": np.amax, "amin": np.amin}
-_PLACES = {"argmax": np.argmax, "argmin": np.argmin}
+_TOTALS: dict[str, Any] = {"sum": np.add, "mean": np.add, "prod": np.multiply, "cumsum": np.add, "cumprod": np.multiply}
+_FOLDS: dict[str, Any] = {"any": np.any, "all": np.all, "amax": np.amax, "amin": np.amin}
+_PLACES: dict[str, Any] = {"argmax": np.argmax, "argmin": np.argmin}
 
 
 class Reductions(Views):
