@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 # The dtypes that are computed in another one.
-_WORKING = {dtype: _dtype.float32.numpy for dtype in (_dtype.float16, _dtype.bfloat16)}
+_WORKING = dict.fromkeys((_dtype.float16, _dtype.bfloat16), _dtype.float32.numpy)
 _WORKING |= {dtype: _dtype.int64.numpy for dtype in _dtype.DTYPES.values() if dtype.category == _dtype.INT}
 
 
