@@ -59,9 +59,10 @@ class _Key:
         return key
 
 
-def layout(tensor: Any) -> tuple[int, ...] | None:
-    """Strides and offset; those of nothing mean nothing."""
-    return (*tensor.stride(), tensor.storage_offset()) if tensor.numel() else None
+def layout(tensor: Any) -> tuple[int | None, ...] | None:
+    """Strides and offset; those of single elements and of nothing mean nothing."""
+    strides = (stride if size > 1 else None for stride, size in zip(tensor.stride(), tensor.shape, strict=True))
+    return (*strides, tensor.storage_offset()) if tensor.numel() else None
 
 
 def put(target: Any, key: Any, value: Any) -> Any:
@@ -100,7 +101,8 @@ class Pair:
             return Verdict("missing", _show(ours), _show(theirs))
         if isinstance(ours, Exception):
             return Verdict("we refuse", _show(ours), _show(theirs))
-        self.coarsest = max([0.0, *(PRECISION.get(dtype, 0.0) for dtype in self._dtypes(statement.expression))])
+        # Integers are computed in float32.
+        self.coarsest = max(PRECISION.get(dtype, PRECISION["float32"]) for dtype in self._dtypes(statement.expression))
         difference = self._difference(ours, theirs)
         if difference:
             return Verdict(difference, _show(ours), _show(theirs))
@@ -114,7 +116,7 @@ class Pair:
     def _dtypes(self, expression: str) -> list[str]:
         """Those of the operands, and those that an expression names: the coarsest rounds."""
         operands = [name_of(self.theirs[name].dtype) for name in self.names if re.search(rf"\b{name}\b", expression)]
-        return operands + re.findall(r"lib\.(\w+)", expression)
+        return [*operands, *re.findall(r"dtype=lib\.(\w+)", expression), "float64"]
 
     def _keep(self, name: str, ours: Any, theirs: Any) -> None:
         if isinstance(theirs, (tuple, list)) and theirs:
