@@ -90,6 +90,21 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
         return x, draw(dims), draw.tensor(draw(st.sampled_from([tensorplay.int64, tensorplay.int32, x.dtype])))
     if method == "embedding":
         return x, draw.tensor(draw(st.sampled_from([tensorplay.int64, tensorplay.int32, x.dtype])))
+    indices = st.sampled_from([tensorplay.int64, tensorplay.int64, tensorplay.int32, x.dtype])
+    if method in ("gather", "scatter_"):
+        along = draw.tensor(shape=draw(shapes.filter(all)))
+        index = draw.tensor(draw(indices), draw(st.sampled_from([along.shape, along.shape, draw(shapes)])))
+        if method == "gather":
+            return along, draw(dims), index
+        shape = draw(st.sampled_from([index.shape, along.shape, draw(shapes)]))
+        return along, draw(dims), index, draw.tensor(draw(st.sampled_from([along.dtype, x.dtype])), shape), x.ndim == 1
+    if method in ("index", "index_put_"):
+        shape = draw(st.sampled_from([(), (1,), (2,), (2, 1)]))
+        entries = [
+            draw.maybe(draw.tensor(draw(indices), draw(st.sampled_from([shape, shape, near]))))
+            for _ in range(draw(st.integers(0, 3)))
+        ]
+        return (x, entries) if method == "index" else (x, entries, draw.tensor(x.dtype, draw(shapes)), y.ndim == 1)
     if method == "matmul":
         return x, draw(st.sampled_from([y, x.mT if x.ndim > 1 else x])), out
     if method == "linear":
@@ -110,6 +125,8 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
         return x, y
     if method in ("uniform_", "normal_"):
         return x, draw(st.floats(-5, 5)), draw(st.floats() | st.floats(-5, 5))
+    if method == "random_bits_":
+        return (x,)
     if method == "fill_":
         return x, draw(scalars)
     if method == "empty":
@@ -123,7 +140,7 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
 METHODS = [
     "unary", "binary", "where", "reduce", "softmax", "layer_norm", "index_select", "embedding", "matmul", "linear",
     "view", "reshape", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "as_strided",
-    "copy_", "fill_", "empty", "uniform_", "normal_",
+    "copy_", "fill_", "empty", "uniform_", "normal_", "random_bits_", "gather", "scatter_", "index", "index_put_",
 ]  # fmt: skip
 
 

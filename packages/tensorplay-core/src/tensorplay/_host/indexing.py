@@ -33,13 +33,17 @@ class Indexing(Views):
 
     def gather(self, a: Tensor, dim: int, index: Tensor) -> Tensor:
         spec = _operands.gather(a, dim, index)
+        if 0 in spec.shape:
+            return self.finish(np.empty(spec.shape, a._impl.dtype), spec)
         key = _along("gather", a._impl, dim, index._impl)
         return self.finish(np.atleast_1d(a._impl)[key].reshape(spec.shape), spec)
 
     def scatter_(self, target: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool = False) -> None:
         _operands.scatter_(target, dim, index, source, accumulate)
+        if 0 in index.shape:
+            return
         key = _along("scatter_", target._impl, dim, index._impl)
-        used = source._impl[tuple(map(slice, index.shape))]
+        used = source._impl[tuple(map(slice, index.shape))] if source.ndim else source._impl
         # A reshape of an array without dimensions is a view, which is written into.
         whole = target._impl if target.ndim else target._impl.reshape(1)
         _put(whole, key, used if used.ndim else used.reshape(1), accumulate)
@@ -47,7 +51,7 @@ class Indexing(Views):
     def index(self, a: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         spec = _operands.index(a, indices)
         if 0 in spec.shape:
-            # Nothing is read, so no index is wrong: a dimension of size 0 takes any.
+            # Nothing is read, so no index is wrong.
             return self.finish(np.empty(spec.shape, a._impl.dtype), spec)
         found = a._impl[_key("index", a, indices)]
         # Indices without dimensions give a view, or a scalar.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .. import _dtype, _shape
 from .._shape import Shape
-from ..errors import DTypeError, InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from ._spec import Spec, check_target, device_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def scatter_(target: Tensor, dim: int, index: Tensor, source: Tensor, accumulate
     device_of("scatter_", target, index, source)
     _check_along("scatter_", target, dim, index)
     _check_values("scatter_", target, source)
-    if source.ndim != index.ndim or any(size > room for size, room in zip(index.shape, source.shape, strict=True)):
+    if index.numel() and not _holds(source, index):
         raise InvalidArgumentError(
             f"scatter_: got an index of shape {index.shape} and a source of shape {source.shape}, "
             "expected a source of the index's shape or more"
@@ -67,9 +67,11 @@ def index_put_(target: Tensor, indices: Sequence[Tensor | None], values: Tensor,
 
 
 def _check_along(operation: str, a: Tensor, dim: int, index: Tensor) -> None:
-    """Refuses an index that does not lie inside the other dimensions."""
+    """Refuses an index that does not lie inside the other dimensions; one without elements does, as in torch."""
     dim = _shape.wrap_dim(operation, dim, a.ndim)
     check_index(operation, index)
+    if not index.numel():
+        return
     if max(index.ndim, 1) != max(a.ndim, 1):
         raise InvalidArgumentError(
             f"{operation}: got an index of shape {index.shape}, expected as many dimensions as shape {a.shape} has"
@@ -80,6 +82,13 @@ def _check_along(operation: str, a: Tensor, dim: int, index: Tensor) -> None:
             f"{operation}: got an index of shape {index.shape} along dimension {dim} of shape {a.shape}, "
             "expected no larger size in any other dimension"
         )
+
+
+def _holds(source: Tensor, index: Tensor) -> bool:
+    """Whether a source has a place for each of the index; no dimensions count as one of size 1."""
+    if max(source.ndim, 1) != max(index.ndim, 1):
+        return False
+    return all(size <= room for size, room in zip(index.shape, source.shape or (1,), strict=False))
 
 
 def _check_values(operation: str, target: Tensor, values: Tensor) -> None:
@@ -101,6 +110,8 @@ def _indexed(operation: str, a: Tensor, indices: Sequence[Tensor | None]) -> Sha
             check_index(operation, index)
             shapes.append(index.shape)
     shared = _shape.broadcast(operation, *shapes)
+    if 0 not in shared and 0 in [a.shape[place] for place in given]:
+        raise OutOfRangeError(f"{operation}: got an index into shape {a.shape} where a dimension has size 0")
     kept = tuple(size for place, size in enumerate(a.shape) if place not in given)
     # Before the first indexed dimension, when the indexed ones are neighbours.
     lead = given[0] if given[-1] - given[0] == len(given) - 1 else 0
