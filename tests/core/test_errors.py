@@ -13,6 +13,7 @@ ALSO = {
     "InvalidArgumentError": ValueError,
     "DTypeError": TypeError,
     "OutOfRangeError": IndexError,
+    "IndexTypeError": IndexError,
     "SizeOverflowError": OverflowError,
     "OutOfMemoryError": MemoryError,
     "HostMemoryError": MemoryError,

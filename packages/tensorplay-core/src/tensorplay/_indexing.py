@@ -17,7 +17,7 @@ import numpy as np
 
 from . import _dispatch, _dtype, _shape
 from ._ops import masks
-from .errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from .errors import DTypeError, IndexTypeError, InvalidArgumentError, OutOfRangeError
 
 if TYPE_CHECKING:
     from ._tensor import Tensor
@@ -38,7 +38,7 @@ def get(tensor: Tensor, key: Any) -> Tensor:
         not broadcast together.
     InvalidArgumentError
         A slice whose step is not positive.
-    DTypeError
+    IndexTypeError
         A key of another kind.
     """
     if tensor.shape:
@@ -92,7 +92,7 @@ def tensors_of(tensor: Tensor, keys: Sequence[Any]) -> list[Tensor | None]:
         if key is not None:
             part = _dispatch.tensor("index_put_", key)
             if part.dtype not in (_dtype.bool, _dtype.int32, _dtype.int64):
-                raise DTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}")
+                raise IndexTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}")
             picks.append((dim, _beside(tensor, part)))
         dim += 1 if key is None else _width(key)
     if dim > tensor.ndim:
@@ -216,7 +216,7 @@ def _integer(part: Any) -> int:
     try:
         return index(part)
     except TypeError:
-        raise DTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}") from None
+        raise IndexTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}") from None
 
 
 def _kind(part: Any) -> str:

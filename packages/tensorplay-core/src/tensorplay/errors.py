@@ -11,6 +11,7 @@ __all__ = [
     "BackendUnavailableError",
     "DTypeError",
     "HostMemoryError",
+    "IndexTypeError",
     "InternalError",
     "InvalidArgumentError",
     "OutOfMemoryError",
@@ -35,6 +36,10 @@ class DTypeError(TensorPlayError, TypeError):
 
 class OutOfRangeError(TensorPlayError, IndexError):
     """An index or a dimension outside its range."""
+
+
+class IndexTypeError(DTypeError, OutOfRangeError):
+    """An index of a type or dtype that indexing does not take: an IndexError, as in torch, and a TypeError."""
 
 
 class SizeOverflowError(InvalidArgumentError, OverflowError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .. import _dispatch, _dtype, _shape
 from ..errors import DTypeError
 from .choice import where
-from .reductions import Dims, amax, check_keepdim, count_of, dims_of, sum
+from .reductions import Dims, amax, check_keepdim, folded, sum
 from .views import squeeze
 from .wide import fractions, wide
 
@@ -52,13 +52,14 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
     check_keepdim("logsumexp", keepdim)
     result = fractions(input.dtype)
     x = wide(input, result)
-    if count_of("logsumexp", x, dim):
-        largest = amax(x, dim, keepdim=True)
+    dims, count = folded("logsumexp", x, dim)
+    if count:
+        largest = amax(x, dims, keepdim=True)
         # What is infinite is left to exp and log: inf - inf is nan.
         largest = where(largest.isfinite(), largest, 0)
-        total = sum((x - largest).exp(), dim, keepdim=True).log() + largest
+        total = sum((x - largest).exp(), dims, keepdim=True).log() + largest
     else:
-        total = sum(x, dim, keepdim=True).log()
+        total = sum(x, dims, keepdim=True).log()
     if not keepdim:
-        total = squeeze(total, _shape.wrap_dims("logsumexp", dims_of("logsumexp", dim), x.ndim))
+        total = squeeze(total, dims)
     return _dispatch.into("logsumexp", total.to(result), out)

@@ -44,10 +44,10 @@ def _reduce(
     return result if out is None else out
 
 
-def count_of(operation: str, input: Tensor, dim: Dims) -> int:
-    """How many elements are folded to one."""
+def folded(operation: str, input: Tensor, dim: Dims) -> tuple[_shape.Shape, int]:
+    """The dimensions counted from the front, and how many elements are folded to one."""
     dims = _shape.wrap_dims(operation, dims_of(operation, dim), input.ndim)
-    return math.prod(input.shape[place] for place in dims)
+    return dims, math.prod(input.shape[place] for place in dims)
 
 
 def sum(
@@ -73,8 +73,8 @@ def mean(
     """Mean; the operand or `dtype` is floating or complex. Of nothing: nan."""
     _dispatch.check_tensor("mean", input)
     if (input.dtype if dtype is None else _dtype.check("mean", dtype)).is_complex:
-        total = _reduce("sum", input, dim, keepdim, dtype)
-        return _dispatch.into("mean", total / count_of("mean", input, dim), out)
+        dims, count = folded("mean", input, dim)
+        return _dispatch.into("mean", _reduce("sum", input, dims, keepdim, dtype) / count, out)
     return _reduce("mean", input, dim, keepdim, dtype, out)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import _dispatch, _dtype
 from ..errors import DTypeError
-from .reductions import Dims, amax, amin, check_keepdim, count_of, mean, sum
+from .reductions import Dims, amax, amin, check_keepdim, folded, mean, sum
 from .wide import wide
 
 if TYPE_CHECKING:
@@ -95,10 +95,11 @@ def _spread(
         raise DTypeError(f"{operation}: got unbiased={unbiased!r} and correction={correction!r}, expected one of them")
     less = float(unbiased is not False) if correction is None else _dispatch.real(operation, correction)
     check_keepdim(operation, keepdim)
+    dims, count = folded(operation, input, dim)
     x = wide(input, dtype)
-    centre = mean(x, dim, keepdim=True)
+    centre = mean(x, dims, keepdim=True)
     distance = (x - centre).abs() if dtype.is_complex else x - centre
-    variance = sum(distance * distance, dim, keepdim) / max(0.0, count_of(operation, x, dim) - less)
+    variance = sum(distance * distance, dims, keepdim) / max(0.0, count - less)
     spread = variance.sqrt() if operation.startswith("std") else variance
     return spread.to(dtype.to_real()), centre.reshape(spread.shape).to(dtype)
 
@@ -126,17 +127,18 @@ def norm(
         raise DTypeError(f"norm: got p={p!r}, expected a number or 'fro'")
     power = 2.0 if p is None or isinstance(p, str) else _dispatch.real("norm", p)
     check_keepdim("norm", keepdim)
+    dims, _ = folded("norm", input, dim)
     x = wide(input, result)
     if power == 2.0 and not x.dtype.is_complex:
-        total = sum(x * x, dim, keepdim).sqrt()
+        total = sum(x * x, dims, keepdim).sqrt()
     elif power == 0.0:
-        total = sum(x != 0, dim, keepdim)
+        total = sum(x != 0, dims, keepdim)
     elif math.isinf(power):
-        total = (amax if power > 0 else amin)(x.abs(), () if dim is None else dim, keepdim)
+        total = (amax if power > 0 else amin)(x.abs(), dims, keepdim)
     elif power == 1.0:
-        total = sum(x.abs(), dim, keepdim)
+        total = sum(x.abs(), dims, keepdim)
     else:
-        total = sum(x.abs() ** power, dim, keepdim) ** (1.0 / power)
+        total = sum(x.abs() ** power, dims, keepdim) ** (1.0 / power)
     return _dispatch.into("norm", total.to(result.to_real()), out)
 
 

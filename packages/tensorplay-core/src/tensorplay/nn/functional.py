@@ -12,6 +12,8 @@ from .._ops.activation import gelu, silu, softplus
 from .._ops.choice import where
 from .._ops.exponentials import log_softmax, softmax
 from .._ops.padding import pad
+from .._ops.statistics import norm
+from .._ops.wide import wide
 from .._tensor import Tensor
 from ..errors import DTypeError, InvalidArgumentError
 
@@ -199,7 +201,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     Parameters
     ----------
     input : Tensor
-        A floating dtype, any shape. The arithmetic is float32.
+        A floating dtype, any shape. Half types are computed in float32.
     p : float
         The norm: greater than 0, infinity included.
     dim : int
@@ -213,14 +215,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     p, dim = _dispatch.real("normalize", p), _shape.integer("normalize", dim)
     if not p > 0:
         raise InvalidArgumentError(f"normalize: got p={p}, expected a number greater than 0")
-    wide = input.float()
-    if p == 2.0:
-        norm = (wide * wide).sum(dim, keepdim=True).sqrt()
-    elif p == math.inf:
-        norm = wide.abs().amax(dim, keepdim=True)
-    else:
-        norm = (wide.abs() ** p).sum(dim, keepdim=True) ** (1.0 / p)
-    return (wide / maximum(norm, eps)).to(input.dtype)
+    x = wide(input, input.dtype)
+    return (x / maximum(norm(x, p, dim, keepdim=True), eps)).to(input.dtype)
 
 
 def check_probability(operation: str, p: float) -> float:
