@@ -348,7 +348,7 @@ TP_API tp_tensor_t *tp_reduce(int32_t op, const tp_tensor_t *a, uint32_t dims, i
                               int32_t dtype, tp_tensor_t *out);
 
 /* Places along a dimension, or in all elements in C order, int64: of equal elements the first, NaN before all others.
- * No complex dtypes; SHAPE for a dimension without elements. */
+ * No complex dtypes; INDEX for a dimension without elements. */
 TP_API tp_tensor_t *tp_arg_reduce(int32_t op, const tp_tensor_t *a, int32_t dim, int32_t keepdim);
 TP_API tp_tensor_t *tp_arg_reduce_all(int32_t op, const tp_tensor_t *a, int32_t keepdim);
 

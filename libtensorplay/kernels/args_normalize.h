@@ -34,7 +34,7 @@ typedef struct tp_layer_norm_args {
   const void *bias;
   void *out;
   long long size;
-  float eps;
+  double eps;
   tp_rows_t rows;
 } tp_layer_norm_args_t;
 

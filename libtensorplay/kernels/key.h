@@ -6,25 +6,25 @@
 #include "element.h"
 
 template <int SIZE>
-struct tp_unsigned;
+struct tp_key_of_size;
 template <>
-struct tp_unsigned<1> {
+struct tp_key_of_size<1> {
   typedef unsigned char type;
 };
 template <>
-struct tp_unsigned<2> {
+struct tp_key_of_size<2> {
   typedef unsigned short type;
 };
 template <>
-struct tp_unsigned<4> {
+struct tp_key_of_size<4> {
   typedef unsigned type;
 };
 template <>
-struct tp_unsigned<8> {
+struct tp_key_of_size<8> {
   typedef unsigned long long type;
 };
 template <typename T>
-using tp_key_t = typename tp_unsigned<sizeof(T)>::type;
+using tp_key_t = typename tp_key_of_size<sizeof(T)>::type;
 
 template <typename T>
 constexpr bool tp_has_fractions = tp_is_floating<decltype(tp_wide(T()))>;

@@ -1,9 +1,10 @@
-/* Softmax and layer normalisation (docs/design/reductions.md). Everything is computed in float32, sums
+/* Softmax and layer normalisation (docs/design/reductions.md). Everything but float64 is computed in float32, sums
  * go through float64 totals. Rows: a group of threads treats one row at a time. Columns: a thread treats one
  * column of a softmax over a dimension that is not the last. */
 #define TP_FAMILY "normalize"
 #include "block.h"
 #include "flat.h"
+#include "op_math.h"
 #include "args_normalize.h"
 
 namespace tp_normalize {
@@ -21,7 +22,7 @@ enum { COLUMNS = 64 };
 #endif
 
 /* Elements of a row that one thread holds, and as what: on the GPU in registers, which takes loops of constant
- * length, and halves as they are; on the host as float32, since conversions cost more there. */
+ * length, and halves as they are; on the host as float32 or float64, since conversions cost more there. */
 #ifdef __CUDACC__
 template <typename T>
 constexpr int held_by_thread = TP_NORMALIZE_VECTORS * TP_VECTOR(T);
@@ -33,17 +34,21 @@ using held = T;
 template <typename T>
 constexpr int held_by_thread = 4096;
 template <typename T>
-using held = float;
+using held = tp_wide_t<T>;
 #define TP_FEW_COPIES
 #define TP_FOR_UNITS(u, mine) for (int u = 0; u < (mine); ++u)
 #endif
 
 /* A NaN wins against every number. */
-TP_DEVICE float larger(float a, float b) { return b > a || b != b ? b : a; }
+template <typename N>
+TP_DEVICE N larger(N a, N b) {
+  return b > a || b != b ? b : a;
+}
 
 /* A row in units of N elements, which the threads of a group hold between them. */
 template <typename T, int N>
 struct held_row {
+  typedef tp_wide_t<T> computed;
   static constexpr int UNITS = held_by_thread<T> / N, WIDTH = N;
   held<T> at[UNITS][N];
   int group, lane, mine; /* mine: units of this thread */
@@ -62,8 +67,8 @@ struct held_row {
   }
 
   /* Of the thread's elements. */
-  __device__ __forceinline__ float highest() const {
-    float result = -static_cast<float>(tp_infinity());
+  __device__ __forceinline__ computed highest() const {
+    computed result = -static_cast<computed>(tp_infinity());
     TP_FOR_UNITS(u, mine)
     for (int j = 0; j < N; ++j) result = larger(result, tp_wide(at[u][j]));
     return result;
@@ -74,7 +79,7 @@ struct held_row {
   __device__ __forceinline__ double sum(F f) const {
 #ifdef __CUDACC__
     static_assert(UNITS * N <= RUN, "one lane adds them all up");
-    float result = 0;
+    computed result = 0;
     TP_FOR_UNITS(u, mine)
     for (int j = 0; j < N; ++j) result += f(tp_wide(at[u][j]));
     return result;
@@ -82,7 +87,7 @@ struct held_row {
     double result = 0;
     for (int first = 0; first < mine; first += RUN * LANES) {
       int count = tp_tile_count(first, mine, RUN * LANES), packs = count / LANES;
-      float lanes[LANES] = {};
+      computed lanes[LANES] = {};
       for (int i = 0; i < packs; ++i)
         for (int j = 0; j < LANES; ++j) lanes[j] += f(at[first + i * LANES + j][0]);
       for (int j = 0; j < LANES; ++j) result += lanes[j];
@@ -96,7 +101,7 @@ struct held_row {
   template <typename F>
   __device__ __forceinline__ void store(T *out, F f) const {
     TP_FOR_UNITS(u, mine) {
-      float x[N];
+      computed x[N];
       for (int j = 0; j < N; ++j) x[j] = tp_wide(at[u][j]);
       f(out, place(u), x);
     }
@@ -106,6 +111,7 @@ struct held_row {
 /* A row that is too long for that, or not aligned: read again each time. */
 template <typename T>
 struct long_row {
+  typedef tp_wide_t<T> computed;
   static constexpr int WIDTH = 1;
   const T *input;
   long long size;
@@ -114,8 +120,8 @@ struct long_row {
   __device__ __forceinline__ long_row(const T *input_, long long size_, int group_, int lane_)
       : input(input_), size(size_), group(group_), lane(lane_) {}
 
-  __device__ __forceinline__ float highest() const {
-    float result = -static_cast<float>(tp_infinity());
+  __device__ __forceinline__ computed highest() const {
+    computed result = -static_cast<computed>(tp_infinity());
     for (long long i = lane; i < size; i += group) result = larger(result, tp_wide(input[i]));
     return result;
   }
@@ -124,7 +130,7 @@ struct long_row {
   __device__ __forceinline__ double sum(F f) const {
     double result = 0;
     for (long long first = lane; first < size; first += static_cast<long long>(RUN) * group) {
-      float run = 0;
+      computed run = 0;
       TP_FEW_COPIES
       for (int i = 0; i < RUN && first + i * group < size; ++i) run += f(tp_wide(input[first + i * group]));
       result += run;
@@ -135,7 +141,7 @@ struct long_row {
   template <typename F>
   __device__ __forceinline__ void store(T *out, F f) const {
     for (long long i = lane; i < size; i += group) {
-      const float x[1] = {tp_wide(input[i])};
+      const computed x[1] = {tp_wide(input[i])};
       f(out, i, x);
     }
   }
@@ -144,12 +150,12 @@ struct long_row {
 /* Op::treat(p, row, out, sum of all, largest of all) for every row; both folds are of a group. A group beyond the last
  * row has one without elements: all threads meet the barriers. */
 template <typename Op, typename Row, typename T, typename Args>
-TP_DEVICE void treat_rows_as(const Args &p, float *floats, double *doubles) {
+TP_DEVICE void treat_rows_as(const Args &p, tp_wide_t<T> *numbers, double *totals) {
   int group = tp_group_size(p.rows.group), groups = tp_threads() / group, lane = tp_thread() % group;
   auto sum = [&](double x) {
-    return tp_group_reduce(x, group, [](double a, double b) { return a + b; }, doubles);
+    return tp_group_reduce(x, group, [](double a, double b) { return a + b; }, totals);
   };
-  auto largest = [&](float x) { return tp_group_reduce(x, group, larger, floats); };
+  auto largest = [&](tp_wide_t<T> x) { return tp_group_reduce(x, group, larger<tp_wide_t<T>>, numbers); };
   TP_FOR_TILES(first, p.rows.count, groups) {
     long long index = first + tp_thread() / group;
     bool inside = tp_thread() / group < groups && index < p.rows.count;
@@ -161,32 +167,33 @@ TP_DEVICE void treat_rows_as(const Args &p, float *floats, double *doubles) {
 
 /* Kept apart from the other kind of row, so that its registers are not needed there. */
 template <typename Op, typename T, typename Args>
-TP_DEVICE_COLD void treat_long_rows(const Args &p, float *floats, double *doubles) {
-  treat_rows_as<Op, long_row<T>, T>(p, floats, doubles);
+TP_DEVICE_COLD void treat_long_rows(const Args &p, tp_wide_t<T> *numbers, double *totals) {
+  treat_rows_as<Op, long_row<T>, T>(p, numbers, totals);
 }
 
 template <typename Op, typename T, typename Args>
 TP_DEVICE void treat_rows(const Args &p) {
-  TP_SHARED(float, floats, TP_SCRATCH);
-  TP_SHARED(double, doubles, TP_SCRATCH);
+  TP_SHARED(tp_wide_t<T>, numbers, TP_SCRATCH);
+  TP_SHARED(double, totals, TP_SCRATCH);
   bool fits = p.size <= static_cast<long long>(tp_group_size(p.rows.group)) * held_by_thread<T>;
   if (fits && (p.rows.aligned || TP_VECTOR(T) == 1))
-    treat_rows_as<Op, held_row<T, TP_VECTOR(T)>, T>(p, floats, doubles);
+    treat_rows_as<Op, held_row<T, TP_VECTOR(T)>, T>(p, numbers, totals);
   else
-    treat_long_rows<Op, T>(p, floats, doubles);
+    treat_long_rows<Op, T>(p, numbers, totals);
 }
 
 struct softmax {
   template <typename Row, typename T, typename Sum, typename Largest>
   static __device__ __forceinline__ void treat(const tp_softmax_args_t &p, const Row &row, T *out, Sum sum,
                                                Largest largest) {
-    float highest = largest(row.highest());
-    float total = static_cast<float>(sum(row.sum([=](float x) { return expf(x - highest); })));
-    float shift = p.log ? logf(total) : 0, scale = 1.0f / total;
-    row.store(out, [=](T *to, long long place, const float(&x)[Row::WIDTH]) {
+    typedef tp_wide_t<T> number;
+    number highest = largest(row.highest());
+    number total = static_cast<number>(sum(row.sum([=](number x) { return tp_m_exp(x - highest); })));
+    number shift = p.log ? tp_m_log(total) : 0, scale = 1 / total;
+    row.store(out, [=](T *to, long long place, const number(&x)[Row::WIDTH]) {
       T y[Row::WIDTH];
       for (int j = 0; j < Row::WIDTH; ++j)
-        y[j] = tp_cast<T>(p.log ? x[j] - highest - shift : expf(x[j] - highest) * scale);
+        y[j] = tp_cast<T>(p.log ? x[j] - highest - shift : tp_m_exp(x[j] - highest) * scale);
       tp_write(to + place, y);
     });
   }
@@ -198,15 +205,16 @@ struct layer_norm {
                                                Largest) {
     const T *weight = tp_at<T>(p.weight), *bias = tp_at<T>(p.bias);
     double numel = static_cast<double>(p.size);
-    float mean = static_cast<float>(sum(row.sum([](float x) { return x; })) / numel);
-    double variance = sum(row.sum([=](float x) { return (x - mean) * (x - mean); })) / numel;
-    float scale = 1.0f / sqrtf(static_cast<float>(variance) + p.eps);
-    row.store(out, [=](T *to, long long place, const float(&x)[Row::WIDTH]) {
+    typedef tp_wide_t<T> number;
+    number mean = static_cast<number>(sum(row.sum([](number x) { return x; })) / numel);
+    double variance = sum(row.sum([=](number x) { return (x - mean) * (x - mean); })) / numel;
+    number scale = 1 / tp_m_sqrt(static_cast<number>(variance) + static_cast<number>(p.eps));
+    row.store(out, [=](T *to, long long place, const number(&x)[Row::WIDTH]) {
       T w[Row::WIDTH], b[Row::WIDTH], y[Row::WIDTH];
       if (p.weight) tp_read(weight + place, w);
       if (p.bias) tp_read(bias + place, b);
       for (int j = 0; j < Row::WIDTH; ++j) {
-        float value = (x[j] - mean) * scale;
+        number value = (x[j] - mean) * scale;
         if (p.weight) value *= tp_wide(w[j]);
         if (p.bias) value += tp_wide(b[j]);
         y[j] = tp_cast<T>(value);
@@ -220,7 +228,7 @@ struct layer_norm {
 template <typename T>
 TP_DEVICE void softmax_of_columns(const tp_softmax_args_t &p, long long c, int width) {
   long long at[COLUMNS];
-  float highest[COLUMNS], shift[COLUMNS];
+  tp_wide_t<T> highest[COLUMNS], shift[COLUMNS];
   double totals[COLUMNS];
   const T *input = tp_at<T>(p.input);
   T *out = tp_at<T>(p.out);
@@ -234,20 +242,20 @@ TP_DEVICE void softmax_of_columns(const tp_softmax_args_t &p, long long c, int w
     for (int j = 0; j < width; ++j) highest[j] = larger(highest[j], tp_wide(input[at[j] + i * p.inner]));
   for (long long first = 0; first < p.size; first += RUN) {
     int count = tp_tile_count(first, p.size, RUN);
-    float lanes[COLUMNS] = {};
+    tp_wide_t<T> lanes[COLUMNS] = {};
     for (int i = 0; i < count; ++i)
       for (int j = 0; j < width; ++j)
-        lanes[j] += expf(tp_wide(input[at[j] + (first + i) * p.inner]) - highest[j]);
+        lanes[j] += tp_m_exp(tp_wide(input[at[j] + (first + i) * p.inner]) - highest[j]);
     for (int j = 0; j < width; ++j) totals[j] += lanes[j];
   }
   for (int j = 0; j < width; ++j) {
-    float sum = static_cast<float>(totals[j]);
-    shift[j] = p.log ? logf(sum) : 1.0f / sum;
+    tp_wide_t<T> sum = static_cast<tp_wide_t<T>>(totals[j]);
+    shift[j] = p.log ? tp_m_log(sum) : 1 / sum;
   }
   for (long long i = 0; i < p.size; ++i)
     for (int j = 0; j < width; ++j) {
-      float x = tp_wide(input[at[j] + i * p.inner]) - highest[j];
-      out[at[j] + i * p.inner] = tp_cast<T>(p.log ? x - shift[j] : expf(x) * shift[j]);
+      tp_wide_t<T> x = tp_wide(input[at[j] + i * p.inner]) - highest[j];
+      out[at[j] + i * p.inner] = tp_cast<T>(p.log ? x - shift[j] : tp_m_exp(x) * shift[j]);
     }
 }
 
@@ -277,6 +285,7 @@ TP_DEVICE void softmax_columns(const tp_softmax_args_t &p) {
 TP_NORMALIZE_KERNELS(f16, __half, 4)
 TP_NORMALIZE_KERNELS(bf16, __nv_bfloat16, 4)
 TP_NORMALIZE_KERNELS(f32, float, 4)
+TP_NORMALIZE_KERNELS(f64, double, 1)
 #undef TP_NORMALIZE_KERNELS
 #undef TP_FEW_COPIES
 #undef TP_FOR_UNITS

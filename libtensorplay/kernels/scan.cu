@@ -43,6 +43,7 @@ TP_DEVICE long long fold(int op, long long a, long long b) {
 TP_DEVICE double fold(int op, double a, double b) { return op == TP_SCAN_SUM ? a + b : a * b; }
 TP_DEVICE tp_complex128 fold(int op, tp_complex128 a, tp_complex128 b) {
   if (op == TP_SCAN_SUM) return {a.re + b.re, a.im + b.im};
+  if (a.re == 1 && a.im == 0) return b; /* the identity; 0 times an infinite part would be NaN */
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 

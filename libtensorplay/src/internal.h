@@ -233,7 +233,7 @@ tp_tensor_t *tp__target_finish(tp_tensor_t *out, tp_tensor_t *target, tp_status_
 void tp__dims_take(tp_tensor_t *part, const tp_tensor_t *tensor, uint32_t dims);
 /* The shape of a reduction over them: they are left out, or have size 1. Its number of dimensions. */
 int32_t tp__dims_shape(const tp_tensor_t *a, uint32_t dims, bool keepdim, int64_t *out_shape);
-/* Status SHAPE: one of them has no elements. */
+/* Status INDEX: one of them has no elements. */
 tp_status_t tp__dims_check_filled(const tp_tensor_t *a, uint32_t dims, const char *operation);
 /* Status DTYPE. */
 tp_status_t tp__dims_check_real(const tp_tensor_t *a, const char *operation);

@@ -20,7 +20,7 @@ tp_status_t tp__dims_check_real(const tp_tensor_t *a, const char *operation) {
 tp_status_t tp__dims_check_filled(const tp_tensor_t *a, uint32_t dims, const char *operation) {
   for (int32_t d = 0; d < a->ndim; ++d) {
     if (((dims >> d) & 1) && a->shape[d] == 0)
-      return tp__error_set(TP_SHAPE, operation, "got no elements in dimension %d, expected some", (int)d);
+      return tp__error_set(TP_INDEX, operation, "got no elements in dimension %d, expected some", (int)d);
   }
   return TP_OK;
 }

@@ -7,6 +7,7 @@
     [TP_DTYPE_float16] = TP_KERNEL_INIT("normalize", "tp_k_" name "_f16"),     \
     [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("normalize", "tp_k_" name "_bf16"),   \
     [TP_DTYPE_float32] = TP_KERNEL_INIT("normalize", "tp_k_" name "_f32"),     \
+    [TP_DTYPE_float64] = TP_KERNEL_INIT("normalize", "tp_k_" name "_f64"),     \
   }
 
 static tp__kernel_t softmax_rows[TP_DTYPE_COUNT] = FLOAT_KERNELS("softmax_rows");
@@ -94,7 +95,7 @@ static tp_status_t run_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_t
                                .bias = bias ? bias->data : NULL,
                                .out = target->data,
                                .size = 1,
-                               .eps = (float)eps};
+                               .eps = eps};
   for (int32_t d = a->ndim - ndim; d < a->ndim; ++d) args.size *= a->shape[d];
   plan_rows(&args.rows, a->numel / args.size, args.size, tp__dtype_size(a->dtype),
             (uintptr_t)args.input | (uintptr_t)args.out | (uintptr_t)args.weight | (uintptr_t)args.bias);

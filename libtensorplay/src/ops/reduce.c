@@ -184,6 +184,7 @@ static tp_status_t run_split(tp_reduce_args_t *args, int32_t source, tp_tensor_t
 /* What a reduction of nothing gives. */
 static tp_status_t fill(int32_t op, tp_tensor_t *target) {
   double value = op == TP_REDUCE_mean ? (double)NAN : op == TP_REDUCE_all || op == TP_REDUCE_prod ? 1.0 : 0.0;
+  if (tp__dtype_category(target->dtype) < TP_CATEGORY_COMPLEX) return tp_tensor_fill_float(target, value);
   return tp_tensor_fill_complex(target, value, op == TP_REDUCE_mean ? value : 0);
 }
 
@@ -243,25 +244,31 @@ static int32_t source_dtype(int32_t op, int32_t operand, int32_t result) {
   int32_t category = tp__dtype_category(result), from = tp__dtype_category(operand);
   bool product = op == TP_REDUCE_prod;
   if (ops[op].rule == RULE_BOOL) return TP_DTYPE_bool;
-  if (category == TP_CATEGORY_COMPLEX && from != TP_CATEGORY_COMPLEX && !product) {
-    category = TP_CATEGORY_FLOAT;
-    result = real_dtype(result);
+  if (category <= TP_CATEGORY_INT) {
+    if (product) return TP_DTYPE_int64;
+    return from == TP_CATEGORY_INT && tp__dtype_size(operand) < sizeof(int32_t) ? TP_DTYPE_int32 : operand;
   }
-  if (category == TP_CATEGORY_COMPLEX) return tp__dtype_size(operand) < tp__dtype_size(result) ? result : operand;
-  if (category == TP_CATEGORY_FLOAT) {
-    if (product) return TP_DTYPE_float64;
-    bool wider = result == TP_DTYPE_float64 || from != TP_CATEGORY_FLOAT;
-    return wider ? result : operand;
+  if (category == TP_CATEGORY_COMPLEX && (product || from == TP_CATEGORY_COMPLEX))
+    return tp__dtype_size(operand) < tp__dtype_size(result) || from != category ? result : operand;
+  if (product) return TP_DTYPE_float64;
+  int32_t real = real_dtype(result);
+  return real == TP_DTYPE_float64 || from != TP_CATEGORY_FLOAT ? real : operand;
+}
+
+static tp_tensor_t *convert(int32_t op, const tp_tensor_t *a, int32_t result) {
+  if (tp__dtype_category(a->dtype) > TP_CATEGORY_INT && tp__dtype_category(result) <= TP_CATEGORY_INT) {
+    /* Elements become integers before they are added. */
+    tp_tensor_t *whole = tp_tensor_to(a, result, a->device);
+    tp_tensor_t *operand = whole ? convert(op, whole, result) : NULL;
+    tp_tensor_release(whole);
+    return operand;
   }
-  if (product) return TP_DTYPE_int64;
-  /* Modulo 2^8 and 2^16 a total of int32 or int64 elements is right, too. */
-  if (from > TP_CATEGORY_INT) return result == TP_DTYPE_int32 ? result : TP_DTYPE_int64;
-  return tp__dtype_size(operand) < sizeof(int32_t) && operand != TP_DTYPE_bool ? TP_DTYPE_int32 : operand;
+  int32_t source = source_dtype(op, a->dtype, result);
+  return source == a->dtype ? tp__tensor_retain(a) : tp_tensor_to(a, source, a->device);
 }
 
 /* A product of complex numbers: the last of the running ones, over the reduced dimensions behind the kept ones. */
-static tp_status_t run_product(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tensor_t *target,
-                               const char *operation) {
+static tp_status_t run_complex_product(const tp_tensor_t *a, uint32_t dims, tp_tensor_t *target) {
   int64_t order[TP_MAX_NDIM], shape[2] = {1, 1};
   int32_t n = 0;
   for (int32_t reduced = 0; reduced < 2; ++reduced) {
@@ -271,8 +278,7 @@ static tp_status_t run_product(int32_t op, const tp_tensor_t *a, uint32_t dims, 
       shape[reduced] *= a->shape[d];
     }
   }
-  if (shape[1] == 0) return fill(op, target);
-  (void)operation;
+  if (shape[1] == 0) return fill(TP_REDUCE_prod, target);
   tp_tensor_t *ordered = tp_tensor_permute(a, a->ndim, order);
   tp_tensor_t *rows = ordered ? tp_tensor_reshape(ordered, 2, shape) : NULL;
   tp_tensor_t *running = rows ? tp_scan(TP_SCAN_cumprod, rows, 1, target->dtype, NULL) : NULL;
@@ -311,12 +317,13 @@ tp_tensor_t *tp_reduce(int32_t op, const tp_tensor_t *a, uint32_t dims, int32_t 
   /* A sum of bool asks whether any element is true, a product whether all are. */
   if (result == TP_DTYPE_bool && op == TP_REDUCE_sum) op = TP_REDUCE_any;
   if (result == TP_DTYPE_bool && op == TP_REDUCE_prod) op = TP_REDUCE_all;
-  int32_t source = source_dtype(op, a->dtype, result);
-  tp_tensor_t *operand = source == a->dtype ? tp__tensor_retain(a) : tp_tensor_to(a, source, a->device);
+  tp_tensor_t *operand = convert(op, a, result);
   bool direct = out->contiguous && out->storage != a->storage && out->dtype == result;
   tp_tensor_t *target = operand ? tp__target_take(out, result, direct, operation) : NULL;
   bool composed = op == TP_REDUCE_prod && tp__dtype_category(result) == TP_CATEGORY_COMPLEX;
-  tp_status_t status = target ? (composed ? run_product : run)(op, operand, dims, target, operation) : TP_OK;
+  tp_status_t status = TP_OK;
+  if (target)
+    status = composed ? run_complex_product(operand, dims, target) : run(op, operand, dims, target, operation);
   tp_tensor_release(operand);
   return tp__target_finish(out, target, status);
 }
