@@ -3,25 +3,28 @@
 #include "values.h"
 
 enum {
-#define TP_UNARY(name, code, rule) UNARY_##name = code,
-#define TP_BINARY(name, code, rule) BINARY_##name = code,
+#define TP_UNARY(name, code, takes, rule, kernels) UNARY_##name = code,
+#define TP_BINARY(name, code, takes, rule, kernels) BINARY_##name = code,
 #include "ops.def"
 };
-enum { SAME, NUMERIC, FLOAT, BOOL };
+enum { ALL, REAL, NUMBERS, REAL_NUMBERS, BITS, INTEGERS, FLOATS };
+enum { SAME, FLOAT, BOOL, MAGNITUDE };
 
-static const struct {
-  int rule;
-} unary_rules[] = {
-#define TP_UNARY(name, code, rule) [code] = {rule},
-#include "ops.def"
-}, binary_rules[] = {
-#define TP_BINARY(name, code, rule) [code] = {rule},
+typedef struct row {
+  int takes, rule;
+} row_t;
+static const row_t unary_rows[] = {
+#define TP_UNARY(name, code, takes, rule, kernels) [code] = {takes, rule},
 #include "ops.def"
 };
-#define N_UNARY ((int32_t)(sizeof unary_rules / sizeof *unary_rules))
-#define N_BINARY ((int32_t)(sizeof binary_rules / sizeof *binary_rules))
+static const row_t binary_rows[] = {
+#define TP_BINARY(name, code, takes, rule, kernels) [code] = {takes, rule},
+#include "ops.def"
+};
+#define N_UNARY ((int32_t)(sizeof unary_rows / sizeof *unary_rows))
+#define N_BINARY ((int32_t)(sizeof binary_rows / sizeof *binary_rows))
 
-static double unary_expected(int32_t op, double x) {
+static double unary_expected(int32_t op, int32_t dtype, double x) {
   switch (op) {
     case UNARY_neg: return -x;
     case UNARY_abs: return fabs(x);
@@ -38,17 +41,73 @@ static double unary_expected(int32_t op, double x) {
     case UNARY_reciprocal: return 1 / x;
     case UNARY_sin: return sin(x);
     case UNARY_cos: return cos(x);
-    default: return x == 0;
+    case UNARY_logical_not: return x == 0;
+    case UNARY_sign: return (x > 0) - (x < 0);
+    case UNARY_exp2: return exp2(x);
+    case UNARY_expm1: return expm1(x);
+    case UNARY_log2: return log2(x);
+    case UNARY_log10: return log10(x);
+    case UNARY_log1p: return log1p(x);
+    case UNARY_tan: return tan(x);
+    case UNARY_asin: return asin(x);
+    case UNARY_acos: return acos(x);
+    case UNARY_atan: return atan(x);
+    case UNARY_sinh: return sinh(x);
+    case UNARY_cosh: return cosh(x);
+    case UNARY_asinh: return asinh(x);
+    case UNARY_acosh: return acosh(x);
+    case UNARY_atanh: return atanh(x);
+    case UNARY_erfc: return erfc(x);
+    case UNARY_silu: return x / (1 + exp(-x));
+    case UNARY_floor: return floor(x);
+    case UNARY_ceil: return ceil(x);
+    case UNARY_round: return nearbyint(x);
+    case UNARY_trunc: return trunc(x);
+    case UNARY_frac: return x - trunc(x);
+    case UNARY_isnan: return isnan(x);
+    case UNARY_isinf: return isinf(x) != 0;
+    case UNARY_isfinite: return isfinite(x);
+    case UNARY_signbit: return signbit(x) != 0;
+    case UNARY_bitwise_not: return dtype == TP_DTYPE_bool ? x == 0 : -x - 1;
+    case UNARY_conj: return x;
   }
+  CHECK(!"an op without a formula");
+  return NAN;
 }
 
-static double binary_expected(int32_t op, bool floating, double a, double b) {
+/* Of integers, down, and what is left; 0 where b is. */
+static double floor_quotient(double a, double b) {
+  double left = fmod(a, b), quotient = (a - left) / b;
+  return left != 0 && (left < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+static double remainder_of(double a, double b) {
+  double left = fmod(a, b);
+  return left != 0 && (left < 0) != (b < 0) ? left + b : left;
+}
+
+/* Of integers, modulo 2^32. */
+static double power(double a, double b) {
+  if (b < 0) return fabs(a) == 1 ? pow(a, b) : 0;
+  uint32_t product = 1;
+  for (int k = 0; k < (int)b; ++k) product *= (uint32_t)(int32_t)a;
+  return (int32_t)product;
+}
+
+/* b is small. */
+static double shifted(double a, double b, bool left) {
+  if (b < 0) return left || a >= 0 ? 0 : -1;
+  return left ? ldexp(a, (int)b) : floor(ldexp(a, (int)-b));
+}
+
+static double binary_expected(int32_t op, int32_t compute, double a, double b) {
+  bool whole = tp__dtype_category(compute) < TP_CATEGORY_FLOAT;
+  if (whole && b == 0 && op >= BINARY_floor_divide && op <= BINARY_div_trunc) return 0;
   switch (op) {
     case BINARY_add: return a + b;
     case BINARY_sub: return a - b;
     case BINARY_mul: return a * b;
     case BINARY_div: return a / b;
-    case BINARY_pow: return floating || b >= 0 || fabs(a) == 1 ? pow(a, b) : 0;
+    case BINARY_pow: return whole ? power(a, b) : pow(a, b);
     case BINARY_maximum: return isnan(a) || a > b ? a : b;
     case BINARY_minimum: return isnan(a) || a < b ? a : b;
     case BINARY_eq: return a == b;
@@ -58,27 +117,51 @@ static double binary_expected(int32_t op, bool floating, double a, double b) {
     case BINARY_gt: return a > b;
     case BINARY_ge: return a >= b;
     case BINARY_logical_and: return a != 0 && b != 0;
-    default: return a != 0 || b != 0;
+    case BINARY_logical_or: return a != 0 || b != 0;
+    case BINARY_floor_divide: return b == 0 ? a / b : nearbyint(floor_quotient(a, b));
+    case BINARY_remainder: return remainder_of(a, b);
+    case BINARY_fmod: return fmod(a, b);
+    case BINARY_div_trunc: return compute == TP_DTYPE_float64 ? trunc(a / b) : (double)truncf((float)(a / b));
+    case BINARY_atan2: return atan2(a, b);
+    case BINARY_hypot: return hypot(a, b);
+    case BINARY_copysign: return copysign(a, b);
+    case BINARY_logical_xor: return (a != 0) != (b != 0);
+    case BINARY_bitwise_and: return (double)((int64_t)a & (int64_t)b);
+    case BINARY_bitwise_or: return (double)((int64_t)a | (int64_t)b);
+    case BINARY_bitwise_xor: return (double)((int64_t)a ^ (int64_t)b);
+    case BINARY_bitwise_left_shift: return shifted(a, b, true);
+    case BINARY_bitwise_right_shift: return shifted(a, b, false);
+    case BINARY_fmax: return fmax(a, b);
+    case BINARY_fmin: return fmin(a, b);
   }
+  CHECK(!"an op without a formula");
+  return NAN;
 }
 
 /* By the rules of ops.def: the dtype to compute in, TP_DTYPE_NONE where the op refuses, and the result's. */
-static int32_t computed_in(int rule, int32_t dtype, int32_t *out_result) {
-  if (rule == NUMERIC && dtype == TP_DTYPE_bool) return TP_DTYPE_NONE;
-  if (rule == FLOAT && !tp__dtype_is_floating(dtype)) dtype = TP_DTYPE_float32;
-  *out_result = rule == BOOL ? TP_DTYPE_bool : dtype;
+static int32_t computed_in(row_t row, int32_t dtype, int32_t *out_result) {
+  int32_t category = tp__dtype_category(dtype);
+  bool is_bool = category == TP_CATEGORY_BOOL, is_complex = category == TP_CATEGORY_COMPLEX;
+  bool taken[] = {[ALL] = true,
+                  [REAL] = !is_complex,
+                  [NUMBERS] = !is_bool,
+                  [REAL_NUMBERS] = !is_bool && !is_complex,
+                  [BITS] = category <= TP_CATEGORY_INT,
+                  [INTEGERS] = category == TP_CATEGORY_INT,
+                  [FLOATS] = category == TP_CATEGORY_FLOAT};
+  if (!taken[row.takes]) return TP_DTYPE_NONE;
+  if (row.rule == FLOAT && category < TP_CATEGORY_FLOAT) dtype = TP_DTYPE_float32;
+  *out_result = row.rule == BOOL ? TP_DTYPE_bool : dtype;
+  if (row.rule == MAGNITUDE && is_complex)
+    *out_result = dtype == TP_DTYPE_complex64 ? TP_DTYPE_float32 : TP_DTYPE_float64;
   return dtype;
-}
-
-static double as_dtype(int32_t dtype, double x) {
-  char element[8];
-  return values_encode(dtype, x, element);
 }
 
 /* Small integers for integers, so that products and powers stay exact. */
 static double fresh(int32_t dtype) {
   if (dtype == TP_DTYPE_bool) return (double)(values_bits() & 1);
-  if (!tp__dtype_is_floating(dtype)) return (double)values_between(-6, 7);
+  if (tp__dtype_category(dtype) == TP_CATEGORY_INT)
+    return (double)values_between(dtype == TP_DTYPE_uint8 ? 0 : -6, 7);
   return values_between(0, 40) ? (double)(int64_t)values_bits() * 0x1p-61 : 0; /* -4 to 4 */
 }
 
@@ -115,9 +198,10 @@ static tp_tensor_t *operand(int32_t dtype, int form, int32_t ndim, const int64_t
   return view;
 }
 
-/* Rounded results: half an ulp of the dtype, and the float functions' own error. */
+/* Rounded results: half an ulp of the dtype, and the functions' own error. */
 static double tolerance(int32_t dtype, double expected) {
-  return tp__dtype_is_floating(dtype) ? fabs(expected) * (values_epsilon(dtype) + 0x1p-19) + 0x1p-20 : 0;
+  double epsilon = values_epsilon(dtype), functions = epsilon == 0x1p-52 ? 0x1p-49 : 0x1p-19;
+  return epsilon == 0 ? 0 : fabs(expected) * (epsilon + functions) + functions / 2;
 }
 
 static void test_unary(void) {
@@ -127,7 +211,7 @@ static void test_unary(void) {
       for (int form = 0; form < FORMS; ++form) {
         double *x;
         tp_tensor_t *a = operand(d, form, 3, shape, &x);
-        int32_t result = d, compute = computed_in(unary_rules[op].rule, d, &result);
+        int32_t result = d, compute = computed_in(unary_rows[op], d, &result);
         tp_tensor_t *y = tp_unary(op, a, NULL);
         if (compute == TP_DTYPE_NONE) {
           CHECK(!y && tp_error_status() == TP_DTYPE);
@@ -135,7 +219,7 @@ static void test_unary(void) {
           CHECK(y && tp_tensor_dtype(y) == result && tp_tensor_is_contiguous(y));
           double *got = values_download(y);
           for (int64_t i = 0; i < 105; ++i) {
-            double expected = as_dtype(result, unary_expected(op, x[i]));
+            double expected = values_rounded(result, unary_expected(op, d, x[i]));
             CHECK_CLOSE(got[i], expected, tolerance(result, expected), i);
           }
           free(got);
@@ -151,7 +235,7 @@ static void test_unary(void) {
 /* Checks y = op(a, b) where both are broadcast to (3, 7, 5); at_a and at_b give an operand's element. */
 static void check_binary(int32_t op, tp_tensor_t *y, int32_t promoted, const double *a, const double *b,
                          const int64_t *a_steps, const int64_t *b_steps, bool round_scalar[2]) {
-  int32_t result = promoted, compute = computed_in(binary_rules[op].rule, promoted, &result);
+  int32_t result = promoted, compute = computed_in(binary_rows[op], promoted, &result);
   if (compute == TP_DTYPE_NONE) {
     CHECK(!y && tp_error_status() == TP_DTYPE);
     return;
@@ -162,9 +246,9 @@ static void check_binary(int32_t op, tp_tensor_t *y, int32_t promoted, const dou
     int64_t at[] = {i / 35, i / 5 % 7, i % 5};
     double x = a[at[0] * a_steps[0] + at[1] * a_steps[1] + at[2] * a_steps[2]];
     double z = b[at[0] * b_steps[0] + at[1] * b_steps[1] + at[2] * b_steps[2]];
-    if (round_scalar[0]) x = as_dtype(compute, x);
-    if (round_scalar[1]) z = as_dtype(compute, z);
-    double expected = as_dtype(result, binary_expected(op, tp__dtype_is_floating(compute), x, z));
+    if (round_scalar[0]) x = values_rounded(compute, x);
+    if (round_scalar[1]) z = values_rounded(compute, z);
+    double expected = values_rounded(result, binary_expected(op, compute, x, z));
     CHECK_CLOSE(got[i], expected, tolerance(result, expected), i);
   }
   free(got);
@@ -211,9 +295,9 @@ static void test_scalars(void) {
         tp_tensor_t *y = kind < 2 ? tp_binary_float(op, a, scalar, reversed, NULL)
                                   : tp_binary_int(op, a, (int64_t)scalar, kind >= 4, reversed, NULL);
         int32_t promoted = tp__promote(d, false, scalar_dtype, true);
-        /* Arithmetic sees the number itself, comparisons what the tensor's dtype holds of it. */
-        bool rounds = binary_rules[op].rule == BOOL;
-        scalar = kind < 2 ? (double)(float)scalar : scalar;
+        /* Fractions are computed with the number itself, integers and comparisons with what the dtype holds of it. */
+        bool rounds = binary_rows[op].rule == BOOL || tp__dtype_category(promoted) < TP_CATEGORY_FLOAT;
+        if (promoted != TP_DTYPE_float64 && promoted != TP_DTYPE_complex128) scalar = (double)(float)scalar;
         bool rounded[] = {reversed ? rounds : true, reversed ? true : rounds};
         check_binary(op, y, promoted, reversed ? &scalar : x, reversed ? x : &scalar, reversed ? none : steps,
                      reversed ? steps : none, rounded);
@@ -298,6 +382,8 @@ static void test_places(void) {
           for (int64_t step = 1; step < 3; ++step) {
             check_places(TP_DTYPE_float32, ndim, shapes[s], (1u << ndim) - 1, mask, start, step);
             check_places(TP_DTYPE_float16, ndim, shapes[s], mask, ~mask, start, step);
+            check_places(TP_DTYPE_float64, ndim, shapes[s], mask, ~mask, start, step);
+            check_places(TP_DTYPE_uint8, ndim, shapes[s], mask, (1u << ndim) - 1, start, step);
           }
 }
 

@@ -1,9 +1,9 @@
-/* Elementwise operations that write into `out`, where, values at the edges, and what is refused. */
+/* Elementwise operations that write into `out`, values at the edges, and what is refused. */
 #include "values.h"
 
 enum {
-#define TP_UNARY(name, code, rule) UNARY_##name = code,
-#define TP_BINARY(name, code, rule) BINARY_##name = code,
+#define TP_UNARY(name, code, takes, rule, kernels) UNARY_##name = code,
+#define TP_BINARY(name, code, takes, rule, kernels) BINARY_##name = code,
 #include "ops.def"
 };
 
@@ -175,51 +175,82 @@ static void test_rounding_of_numbers(void) {
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
 }
 
-/* Categories win over dimensions, dimensions over 0-d tensors, and among equals the table decides. */
-static void test_promotion(void) {
-  static const struct {
-    int32_t a;
-    bool a_weak;
-    int32_t b;
-    bool b_weak;
-    int32_t result;
-  } cases[] = {
-      {TP_DTYPE_float16, false, TP_DTYPE_bfloat16, false, TP_DTYPE_float32},
-      {TP_DTYPE_int64, false, TP_DTYPE_float16, false, TP_DTYPE_float16},
-      {TP_DTYPE_bool, false, TP_DTYPE_int32, false, TP_DTYPE_int32},
-      {TP_DTYPE_float32, true, TP_DTYPE_float16, false, TP_DTYPE_float16},
-      {TP_DTYPE_float16, false, TP_DTYPE_float32, true, TP_DTYPE_float16},
-      {TP_DTYPE_float32, true, TP_DTYPE_float16, true, TP_DTYPE_float32},
-      {TP_DTYPE_int64, true, TP_DTYPE_int32, true, TP_DTYPE_int64},
-      {TP_DTYPE_int64, true, TP_DTYPE_int32, false, TP_DTYPE_int32},
-      {TP_DTYPE_int64, true, TP_DTYPE_bool, false, TP_DTYPE_int64},
-      {TP_DTYPE_int32, false, TP_DTYPE_float16, true, TP_DTYPE_float16},
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
-    CHECK(tp__promote(cases[i].a, cases[i].a_weak, cases[i].b, cases[i].b_weak) == cases[i].result);
+/* Takes y. */
+static void check_result(tp_tensor_t *y, int32_t dtype, const double *expected) {
+  CHECK(y && tp_tensor_dtype(y) == dtype);
+  check_values(y, expected);
+  tp_tensor_release(y);
 }
 
-static void test_where(void) {
-  const int64_t shape[] = {4, 6};
-  for (int32_t da = 0; da < TP_DTYPE_COUNT; ++da) {
-    for (int32_t db = 0; db < TP_DTYPE_COUNT; ++db) {
-      double *c, *x, *z;
-      tp_tensor_t *condition = values_random(TP_DTYPE_bool, 2, shape, &c);
-      tp_tensor_t *a = values_random(da, 1, &shape[1], &x), *b = values_random(db, 2, shape, &z);
-      tp_tensor_t *y = tp_where(condition, a, b, NULL);
-      int32_t dtype = tp__promote(da, false, db, false);
-      CHECK(y && tp_tensor_dtype(y) == dtype);
-      double *got = values_download(y), element[1];
-      for (int64_t i = 0; i < 24; ++i)
-        CHECK_CLOSE(got[i], values_encode(dtype, c[i] != 0 ? x[i % 6] : z[i], element), 0, i);
-      tp_tensor_t *all[] = {condition, a, b, y};
-      for (int i = 0; i < 4; ++i) tp_tensor_release(all[i]);
-      free(c);
-      free(x);
-      free(z);
-      free(got);
-    }
+/* Zero's sign, infinities and NaN, in the kernels that take any op. */
+static void test_special_numbers(void) {
+  static const int32_t dtypes[] = {TP_DTYPE_float16, TP_DTYPE_bfloat16, TP_DTYPE_float32, TP_DTYPE_float64};
+  for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; ++t) {
+    int32_t dtype = dtypes[t];
+    tp_tensor_t *a = vector(dtype, 6, (double[]){-0.0, 2.5, -3.5, INFINITY, -INFINITY, NAN});
+    check_result(tp_unary(UNARY_sign, a, NULL), dtype, (double[]){0, 1, -1, 1, -1, 0});
+    check_result(tp_unary(UNARY_isnan, a, NULL), TP_DTYPE_bool, (double[]){0, 0, 0, 0, 0, 1});
+    check_result(tp_unary(UNARY_isinf, a, NULL), TP_DTYPE_bool, (double[]){0, 0, 0, 1, 1, 0});
+    check_result(tp_unary(UNARY_isfinite, a, NULL), TP_DTYPE_bool, (double[]){1, 1, 1, 0, 0, 0});
+    check_result(tp_unary(UNARY_signbit, a, NULL), TP_DTYPE_bool, (double[]){1, 0, 1, 0, 1, 0});
+    check_result(tp_unary(UNARY_round, a, NULL), dtype, (double[]){0, 2, -4, INFINITY, -INFINITY, NAN});
+    tp_tensor_t *b = vector(dtype, 6, (double[]){0, 0, INFINITY, 2, NAN, 1});
+    check_result(tp_binary(BINARY_floor_divide, a, b, NULL), dtype, (double[]){NAN, INFINITY, -1, NAN, NAN, NAN});
+    check_result(tp_binary(BINARY_remainder, a, b, NULL), dtype, (double[]){NAN, NAN, INFINITY, NAN, NAN, NAN});
+    check_result(tp_binary(BINARY_fmod, a, b, NULL), dtype, (double[]){NAN, NAN, -3.5, NAN, NAN, NAN});
+    check_result(tp_binary(BINARY_fmax, a, b, NULL), dtype, (double[]){0, 2.5, INFINITY, INFINITY, -INFINITY, 1});
+    check_result(tp_binary(BINARY_hypot, a, b, NULL), dtype, (double[]){0, 2.5, INFINITY, INFINITY, INFINITY, NAN});
+    tp_tensor_release(a);
+    tp_tensor_release(b);
   }
+}
+
+/* Division by zero gives 0, the lowest number by -1 itself; shifts by what no shift takes; narrow types wrap. */
+static void test_integers(void) {
+  static const struct {
+    int32_t dtype;
+    double lowest, width;
+  } cases[] = {{TP_DTYPE_int8, -0x1p7, 8}, {TP_DTYPE_int16, -0x1p15, 16}, {TP_DTYPE_int32, -0x1p31, 32},
+               {TP_DTYPE_int64, -0x1p63, 64}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+    int32_t dtype = cases[c].dtype;
+    double lowest = cases[c].lowest;
+    tp_tensor_t *a = vector(dtype, 6, (double[]){lowest, lowest, 7, -7, -7, 7});
+    tp_tensor_t *b = vector(dtype, 6, (double[]){-1, 0, 0, 2, -2, -2});
+    check_result(tp_binary(BINARY_floor_divide, a, b, NULL), dtype, (double[]){lowest, 0, 0, -4, 3, -4});
+    check_result(tp_binary(BINARY_div_trunc, a, b, NULL), dtype, (double[]){lowest, 0, 0, -3, 3, -3});
+    check_result(tp_binary(BINARY_remainder, a, b, NULL), dtype, (double[]){0, 0, 0, 1, -1, -1});
+    check_result(tp_binary(BINARY_fmod, a, b, NULL), dtype, (double[]){0, 0, 0, -1, -1, 1});
+    check_result(tp_unary(UNARY_abs, a, NULL), dtype, (double[]){lowest, lowest, 7, 7, 7, 7});
+    double width = cases[c].width;
+    tp_tensor_t *counts = vector(dtype, 6, (double[]){-1, width, width - 1, width, width - 1, 1});
+    check_result(tp_binary(BINARY_bitwise_left_shift, a, counts, NULL), dtype,
+                 (double[]){0, 0, lowest, 0, lowest, 14});
+    check_result(tp_binary(BINARY_bitwise_right_shift, a, counts, NULL), dtype, (double[]){-1, -1, 0, -1, -1, 3});
+    tp_tensor_t *all[] = {a, b, counts};
+    for (int i = 0; i < 3; ++i) tp_tensor_release(all[i]);
+  }
+  tp_tensor_t *bytes = vector(TP_DTYPE_uint8, 3, (double[]){0, 44, 255});
+  check_result(tp_binary_int(BINARY_add, bytes, 300, 0, 0, NULL), TP_DTYPE_uint8, (double[]){44, 88, 43});
+  check_result(tp_binary_int(BINARY_eq, bytes, 300, 0, 0, NULL), TP_DTYPE_bool, (double[]){0, 1, 0});
+  check_result(tp_unary(UNARY_bitwise_not, bytes, NULL), TP_DTYPE_uint8, (double[]){255, 211, 0});
+  check_result(tp_binary_int(BINARY_bitwise_right_shift, bytes, 8, 0, 0, NULL), TP_DTYPE_uint8, (double[]){0, 0, 0});
+  tp_tensor_release(bytes);
+}
+
+/* Numbers beside float64 are exact, and integers beside float32 are rounded once. */
+static void test_exact_numbers(void) {
+  tp_tensor_t *a = vector(TP_DTYPE_float64, 1, (double[]){1});
+  check_result(tp_binary_float(BINARY_mul, a, 0.1, 0, NULL), TP_DTYPE_float64, (double[]){0.1});
+  check_result(tp_binary_float(BINARY_eq, a, 1 + 0x1p-52, 0, NULL), TP_DTYPE_bool, (double[]){0});
+  check_result(tp_binary_int(BINARY_mul, a, 9007199254740991, 0, 1, NULL), TP_DTYPE_float64,
+               (double[]){9007199254740991});
+  tp_tensor_t *single = vector(TP_DTYPE_float32, 1, (double[]){1});
+  int64_t number = ((int64_t)1 << 60) + ((int64_t)1 << 36) + 1; /* a double would round it to the middle */
+  check_result(tp_binary_int(BINARY_mul, single, number, 0, 0, NULL), TP_DTYPE_float32,
+               (double[]){0x1p60 + 0x1p37});
+  tp_tensor_release(a);
+  tp_tensor_release(single);
 }
 
 int main(void) {
@@ -232,8 +263,9 @@ int main(void) {
   test_wrap();
   test_rounding_of_operands();
   test_rounding_of_numbers();
-  test_promotion();
-  test_where();
+  test_special_numbers();
+  test_integers();
+  test_exact_numbers();
   for (int32_t device = 0; device < 2; ++device) CHECK(tp_memory_stat(device, 0) == 0); /* nothing is left */
   return 0;
 }

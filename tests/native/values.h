@@ -40,11 +40,14 @@ static inline int64_t values_between(int64_t low, int64_t high) {
   return low + (int64_t)(values_bits() % (uint64_t)(high - low));
 }
 
-/* The element of a dtype that x becomes. */
+/* The element of a dtype that x becomes; integers wrap, complex numbers have no imaginary part. */
 static inline double values_encode(int32_t dtype, double x, void *element) {
   switch (dtype) {
     case TP_DTYPE_bool: return *(uint8_t *)element = x != 0;
-    case TP_DTYPE_int32: return *(int32_t *)element = (int32_t)x;
+    case TP_DTYPE_uint8: return *(uint8_t *)element = (uint8_t)(int64_t)x;
+    case TP_DTYPE_int8: return *(int8_t *)element = (int8_t)(int64_t)x;
+    case TP_DTYPE_int16: return *(int16_t *)element = (int16_t)(int64_t)x;
+    case TP_DTYPE_int32: return *(int32_t *)element = (int32_t)(int64_t)x;
     case TP_DTYPE_int64: return (double)(*(int64_t *)element = (int64_t)x);
     case TP_DTYPE_float16: return *(_Float16 *)element = (_Float16)x;
     case TP_DTYPE_bfloat16: {
@@ -57,19 +60,26 @@ static inline double values_encode(int32_t dtype, double x, void *element) {
       memcpy(&value, &bits, sizeof value);
       return isnan(x) ? x : value;
     }
+    case TP_DTYPE_float64: return *(double *)element = x;
+    case TP_DTYPE_complex64: ((float *)element)[1] = 0; return *(float *)element = (float)x;
+    case TP_DTYPE_complex128: ((double *)element)[1] = 0; return *(double *)element = x;
     default: return *(float *)element = (float)x;
   }
 }
 
 /* x as the dtype holds it. */
 static inline double values_rounded(int32_t dtype, double x) {
-  int64_t element;
-  return values_encode(dtype, x, &element);
+  double element[2];
+  return values_encode(dtype, x, element);
 }
 
+/* Of complex numbers the real part. */
 static inline double values_decode(int32_t dtype, const void *element) {
   switch (dtype) {
-    case TP_DTYPE_bool: return *(const uint8_t *)element;
+    case TP_DTYPE_bool:
+    case TP_DTYPE_uint8: return *(const uint8_t *)element;
+    case TP_DTYPE_int8: return *(const int8_t *)element;
+    case TP_DTYPE_int16: return *(const int16_t *)element;
     case TP_DTYPE_int32: return *(const int32_t *)element;
     case TP_DTYPE_int64: return (double)*(const int64_t *)element;
     case TP_DTYPE_float16: return (double)*(const _Float16 *)element;
@@ -79,6 +89,8 @@ static inline double values_decode(int32_t dtype, const void *element) {
       memcpy(&value, &bits, sizeof value);
       return value;
     }
+    case TP_DTYPE_float64:
+    case TP_DTYPE_complex128: return *(const double *)element;
     default: return *(const float *)element;
   }
 }
@@ -109,7 +121,7 @@ static inline double *values_download(const tp_tensor_t *tensor) {
   return values;
 }
 
-/* Fresh numbers of a dtype: bool 0 or 1, small integers, floats of -1 to 1. */
+/* Fresh numbers of a dtype: bool 0 or 1, small integers, which narrow ones wrap, others of -1 to 1. */
 static inline tp_tensor_t *values_random(int32_t dtype, int32_t ndim, const int64_t *shape,
                                          double **out_values) {
   int64_t numel = 1;
@@ -118,7 +130,7 @@ static inline tp_tensor_t *values_random(int32_t dtype, int32_t ndim, const int6
   for (int64_t i = 0; i < numel; ++i) {
     if (dtype == TP_DTYPE_bool)
       values[i] = (double)(values_bits() & 1);
-    else if (!tp__dtype_is_floating(dtype))
+    else if (tp__dtype_category(dtype) == TP_CATEGORY_INT)
       values[i] = (double)values_between(-1000, 1000);
     else
       values[i] = (double)(int64_t)values_bits() * 0x1p-63;
@@ -141,8 +153,15 @@ static inline tp_tensor_t *values_poisoned(int32_t dtype, int32_t ndim, const in
 
 /* Distance of neighbouring numbers near 1. */
 static inline double values_epsilon(int32_t dtype) {
-  if (dtype == TP_DTYPE_float32) return 0x1p-23;
-  return dtype == TP_DTYPE_float16 ? 0x1p-10 : dtype == TP_DTYPE_bfloat16 ? 0x1p-7 : 0;
+  switch (dtype) {
+    case TP_DTYPE_float16: return 0x1p-10;
+    case TP_DTYPE_bfloat16: return 0x1p-7;
+    case TP_DTYPE_float32:
+    case TP_DTYPE_complex64: return 0x1p-23;
+    case TP_DTYPE_float64:
+    case TP_DTYPE_complex128: return 0x1p-52;
+    default: return 0;
+  }
 }
 
 /* Both NaN, or at most `tolerance` apart. */
