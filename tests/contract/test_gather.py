@@ -49,7 +49,7 @@ def test_scatter(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
         dim = int(random.integers(len(shape)))
         # Each place once: of several writes any one may stay.
         at = random.permuted(
-            np.broadcast_to(np.arange(shape[dim])[(..., *[None] * (len(shape) - 1 - dim))], shape), dim
+            np.broadcast_to(np.arange(shape[dim])[(..., *[None] * (len(shape) - 1 - dim))], shape), axis=dim
         )
         expected = array.copy()
         np.put_along_axis(expected, at, values, dim)
