@@ -8,7 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.operands import DTYPES, LAYOUTS, dtypes, layouts, operand, read, seeds, shapes
+from helpers.operands import (
+    DTYPES,
+    INTEGERS,
+    LAYOUTS,
+    arranged,
+    dtypes,
+    held,
+    layouts,
+    operand,
+    read,
+    seeds,
+    shapes,
+    special,
+    widest,
+)
 from hypothesis import HealthCheck, given, settings
 
 import tensorplay
@@ -17,10 +31,54 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+#: Numbers at which casts differ: what narrow integers wrap, what integers cannot hold, what half types round.
+EDGES = [300.7, -300.7, 3e9, -3e9, 1e20, -1e20, 65519.0, 65520.0, 2049.0, 2051.0, 2.0**-24, 2.0**-25]
+
+
+def whole(number: float, dtype: tensorplay.DType) -> int:
+    """A number in an integer dtype: cut off and kept to the range of int32 or int64, of which narrow ones wrap."""
+    if isinstance(number, float):
+        end = 2 ** (31 if dtype is tensorplay.int32 else 63)
+        if number != number:
+            number = 0 if dtype is tensorplay.int32 else -end
+        number = int(max(-end, min(number, end - 1)))
+    half = 2 ** (8 * dtype.itemsize - 1) if dtype.is_signed else 0
+    return (number + half) % 2 ** (8 * dtype.itemsize) - half
+
+
 def cast(array: Any, dtype: tensorplay.DType) -> Any:
-    """The elements as the dtype holds them."""
-    exact = array.astype(dtype.numpy)
-    return exact.astype(np.float64) if dtype.is_floating_point else exact
+    """Elements as a dtype holds them, in its widest kind."""
+    array = np.asarray(array)
+    if dtype is tensorplay.bool:
+        return array != 0
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = array.real
+    if dtype in INTEGERS:
+        return np.array([whole(number, dtype) for number in array.reshape(-1).tolist()], np.int64).reshape(array.shape)
+    with np.errstate(all="ignore"):
+        if dtype.itemsize == 2:
+            array = array.astype(np.float32)
+        return array.astype(dtype.numpy).astype(widest(dtype))
+
+
+def assert_same(got: Any, expected: Any) -> None:
+    """Equal elements with equal signs of zeros."""
+    np.testing.assert_array_equal(got, expected)
+    for part in ("real", "imag"):
+        signs = [np.signbit(getattr(x, part)) & ~np.isnan(getattr(x, part)) for x in (got, expected) if x.dtype != bool]
+        np.testing.assert_array_equal(*(signs or [True, True]))
+
+
+@pytest.mark.parametrize("source", DTYPES, ids=lambda dtype: dtype.name)
+def test_casts_of_special_numbers(device: str, source: tensorplay.DType) -> None:
+    array = special(source)
+    if source.category >= tensorplay.float32.category:
+        array = np.concatenate([array, held(EDGES, source)])
+    array = np.tile(array, 3)  # more than a vector, and a rest
+    for layout in ("contiguous", "stepped"):
+        x, array = arranged(array, source, device, layout)
+        for target in DTYPES:
+            assert_same(read(x.to(target)), cast(array, target))
 
 
 @same_device
@@ -41,17 +99,41 @@ def test_casts(
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("target_layout", ["contiguous", "transposed", "stepped"])
 @pytest.mark.parametrize("source", DTYPES, ids=lambda dtype: dtype.name)
-def test_copy_between_layouts(device: str, layout: str, target_layout: str, source: tensorplay.DType) -> None:
+def test_copy_between_layouts(device: str, layout: str, source: tensorplay.DType) -> None:
     x, array = operand(device, (3, 4), source, layout, seed=3)
-    for other in ("cpu", device):
-        for dtype in (source, tensorplay.float32):
-            y, _ = operand(other, (3, 4), dtype, target_layout, seed=4)
-            assert y.copy_(x) is y
-            np.testing.assert_array_equal(read(y), cast(array, dtype))
-    y.copy_(x[:1])
-    np.testing.assert_array_equal(read(y), np.broadcast_to(cast(array, tensorplay.float32)[:1], (3, 4)))
+    for target_layout in ("contiguous", "transposed", "stepped"):
+        for other in ("cpu", device):
+            for dtype in (source, tensorplay.float32):
+                y, _ = operand(other, (3, 4), dtype, target_layout, seed=4)
+                assert y.copy_(x) is y
+                np.testing.assert_array_equal(read(y), cast(array, dtype))
+        y.copy_(x[:1])
+        np.testing.assert_array_equal(read(y), np.broadcast_to(cast(array, tensorplay.float32)[:1], (3, 4)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_fill_is_a_cast(device: str, dtype: tensorplay.DType) -> None:
+    numbers = [True, 7, -1, 2**40 + 5, -(2**63), 0.0, -0.0, float("nan"), float("-inf"), *EDGES, 2 + 0j]
+    if dtype.is_complex or dtype is tensorplay.bool:
+        numbers += [1.5 - 2j, 1j]
+    for length in (1, 5, 40):
+        for number in numbers:
+            expected = cast(np.full(length, number), dtype)
+            x = tensorplay.zeros(length + 2, dtype=dtype, device=device)
+            x[1:-1].fill_(number)
+            assert_same(read(x)[1:-1], expected)
+            assert not read(x)[[0, -1]].any()
+            assert_same(read(tensorplay.full((length,), number, dtype=dtype, device=device)), expected)
+
+
+def test_an_imaginary_part_is_not_lost_in_silence(device: str) -> None:
+    x = tensorplay.zeros(3, device=device)
+    with pytest.raises(InvalidArgumentError, match="fill_: got the number 2j for dtype float32, expected a real one"):
+        x.fill_(2j)
+    with pytest.raises(InvalidArgumentError, match="full: got the number 2j for dtype int8, expected a real one"):
+        tensorplay.full((2,), 2j, dtype=tensorplay.int8, device=device)
+    assert not x.any()
 
 
 def test_copy_to_an_overlapping_view(device: str) -> None:
@@ -132,7 +214,7 @@ def test_numbers_come_out(device: str) -> None:
         assert bool(x) is True
         assert int(x) == 1
         assert float(x) == 1.0
-    assert f"{x[0, 0]:.2f}" == "1.00"
+    assert f"{tensorplay.ones((), device=device):.2f}" == "1.00"
     assert [10, 20, 30][tensorplay.tensor(2, device=device)] == 30
     with pytest.raises(InvalidArgumentError, match=r"item: got a tensor of shape \(2,\), expected one element"):
         tensorplay.ones(2, device=device).item()

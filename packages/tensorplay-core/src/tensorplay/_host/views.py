@@ -85,4 +85,6 @@ class Views(Backend):
         return self.wrap(tensor._impl.view(dtype.numpy))
 
     def flip(self, tensor: Tensor, dims: Sequence[int]) -> Tensor:
-        return self.wrap(np.flip(tensor._impl, _operands.flip(tensor, dims)).copy(order="C"))
+        wrapped = _operands.flip(tensor, dims)
+        # np.flip makes a number of an array without dimensions.
+        return self.wrap((np.flip(tensor._impl, wrapped) if wrapped else tensor._impl).copy(order="C"))
