@@ -52,12 +52,14 @@ def empty(*size: int | Sequence[int], dtype: DType | None = None, device: Device
 
 def zeros(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """Elements of 0; raises as `empty` does."""
-    return full(_shape.integers("zeros", size), 0, dtype=dtype or _dtype.DEFAULTS[_dtype.FLOAT], device=device)
+    kind = _dtype.DEFAULTS[_dtype.FLOAT] if dtype is None else dtype
+    return full(_shape.integers("zeros", size), 0, dtype=kind, device=device)
 
 
 def ones(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """Elements of 1; raises as `empty` does."""
-    return full(_shape.integers("ones", size), 1, dtype=dtype or _dtype.DEFAULTS[_dtype.FLOAT], device=device)
+    kind = _dtype.DEFAULTS[_dtype.FLOAT] if dtype is None else dtype
+    return full(_shape.integers("ones", size), 1, dtype=kind, device=device)
 
 
 def full(
@@ -101,21 +103,21 @@ def new_empty(
     self: Tensor, *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """`empty` of the tensor's dtype, on its device."""
-    return empty(*size, dtype=dtype or self.dtype, device=self.device if device is None else device)
+    return empty(*size, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device)
 
 
 def new_zeros(
     self: Tensor, *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """`zeros` of the tensor's dtype, on its device."""
-    return zeros(*size, dtype=dtype or self.dtype, device=self.device if device is None else device)
+    return zeros(*size, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device)
 
 
 def new_ones(
     self: Tensor, *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """`ones` of the tensor's dtype, on its device."""
-    return ones(*size, dtype=dtype or self.dtype, device=self.device if device is None else device)
+    return ones(*size, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device)
 
 
 def new_full(
@@ -127,7 +129,8 @@ def new_full(
     device: DeviceLike | None = None,
 ) -> Tensor:
     """`full` of the tensor's dtype, on its device."""
-    return full(size, fill_value, dtype=dtype or self.dtype, device=self.device if device is None else device)
+    place = self.device if device is None else device
+    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=place)
 
 
 def empty_strided(
@@ -176,12 +179,14 @@ def arange(
     default = _dtype.DEFAULTS[_dtype.FLOAT] if is_float else _dtype.int64
     dtype = default if dtype is None else _dtype.check("arange", dtype)
     if dtype is _dtype.int64:
-        # As in torch: of int64 the numbers are cut first, of other integers the elements.
         low, high, by = int(low), int(high), int(by)
     if by == 0 or (high - low) * by < 0:
         raise InvalidArgumentError(f"arange: got {low} to {high} by {by}, expected a step towards the end")
     exact = all(isinstance(value, int) for value in (low, high, by))
     numel = -((low - high) // by) if exact else math.ceil((high - low) / by)
+    if dtype.category == _dtype.INT:
+        # As in torch: the numbers are cut, but only for int64 before they are counted.
+        low, by = int(low), int(by)
     backend, place = _plugins.resolve(device)
     return backend.arange(low, by, int(numel), dtype, place)
 
@@ -190,7 +195,11 @@ def linspace(
     start: float, end: float, steps: int, *, dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at equal distances; integer dtypes lose the fractions."""
-    return _spaced("linspace", start, end, steps, device).to(_spaced_dtype("linspace", dtype))
+    made = _spaced_dtype("linspace", dtype)
+    first, last = (_dispatch.real("linspace", value) for value in (start, end))
+    if made.category == _dtype.INT:
+        first, last = math.trunc(first), math.trunc(last)
+    return _spaced("linspace", first, last, steps, device).to(made)
 
 
 def logspace(
@@ -203,13 +212,13 @@ def logspace(
     device: DeviceLike | None = None,
 ) -> Tensor:
     """`base` to the powers of `linspace`."""
-    powers = _spaced("logspace", start, end, steps, device)
+    first, last = (_dispatch.real("logspace", value) for value in (start, end))
+    powers = _spaced("logspace", first, last, steps, device)
     return _dispatch.binary("pow", _real("logspace", base), powers).to(_spaced_dtype("logspace", dtype))
 
 
-def _spaced(operation: str, start: float, end: float, steps: int, device: DeviceLike | None) -> Tensor:
+def _spaced(operation: str, first: float, last: float, steps: int, device: DeviceLike | None) -> Tensor:
     """Equal distances in float64, counted from the nearer end, so that both are met exactly."""
-    first, last = (_dispatch.real(operation, value) for value in (start, end))
     count = _shape.integer(operation, steps)
     if count < 0:
         raise InvalidArgumentError(f"{operation}: got {count} steps, expected 0 or more")

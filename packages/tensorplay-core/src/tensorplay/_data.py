@@ -124,6 +124,8 @@ def _as_array(operation: str, data: Any, dtype: DType | None) -> np.ndarray[Any,
             # NumPy makes float64 of an empty list, and uint64 of integers that int64 does not hold.
             _check_range(operation, array)
             dtype = _dtype.DEFAULTS[_KINDS[array.dtype.kind]]
+        elif array.dtype.kind == "c" and not dtype.is_complex:
+            raise DTypeError(f"{operation}: got complex numbers for dtype {dtype.name}, expected a complex one")
     if dtype is None:
         _dtype.from_numpy(operation, array.dtype)
         return array

@@ -42,6 +42,7 @@ clamp_max = _Tensor.clamp_max
 clamp_min = _Tensor.clamp_min
 clip = _Tensor.clip
 conj = _Tensor.conj
+conj_physical = _Tensor.conj_physical
 copysign = _Tensor.copysign
 cos = _Tensor.cos
 cosh = _Tensor.cosh

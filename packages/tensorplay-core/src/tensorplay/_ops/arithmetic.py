@@ -57,7 +57,7 @@ def _scaled(op: str, input: Tensor | Scalar, other: Tensor | Scalar, alpha: Scal
         raise DTypeError(f"{op}: got {type(alpha).__name__} for alpha, expected a number")
     if dtype is _dtype.bool:
         factor = bool(factor)
-    elif _operands.scalar_dtype(op, factor).category > dtype.category:
+    elif isinstance(factor, bool) or _operands.scalar_dtype(op, factor).category > dtype.category:
         raise DTypeError(f"{op}: got alpha={alpha} for operands of dtype {dtype.name}, expected a number that it holds")
     left, right = wide(input, dtype), wide(other, dtype)
     multiple = _dispatch.binary("mul", right, factor) if _dispatch.is_tensor(right) else right * factor

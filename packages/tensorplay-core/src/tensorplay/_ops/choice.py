@@ -65,7 +65,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar | Tensor, *, out: Ten
         given = plain.dtype
     else:
         given = _operands.scalar_dtype("masked_fill", plain)  # type: ignore[arg-type]
-    if given.is_complex and not input.dtype.is_complex:
+    if given.is_complex and input.dtype.category in (_dtype.INT, _dtype.FLOAT):
         raise DTypeError(f"masked_fill: got a complex value for a tensor of dtype {input.dtype.name}")
     filled = _placed("masked_fill", input, plain, input.dtype).to(input.dtype)
     return where(mask, filled, input, out=out)
@@ -85,7 +85,9 @@ def clamp(
         return _dispatch.binary("minimum", input, max, out)
     if max is None:
         return _dispatch.binary("maximum", input, min, out)
-    return _dispatch.binary("minimum", _dispatch.binary("maximum", input, min), max, out)
+    # Both limits have a say before either is applied.
+    x = _dispatch.tensor("clamp", input).to(promotion.together("clamp", input, min, max))
+    return _dispatch.binary("minimum", _dispatch.binary("maximum", x, min), max, out)
 
 
 def clamp_min(input: Tensor, min: Tensor | Scalar, *, out: Tensor | None = None) -> Tensor:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from .. import _dispatch, _dtype, _shape
 from .._operands._spec import floating
-from ..errors import DTypeError
+from ..errors import DTypeError, InvalidArgumentError
 from . import promotion
 from .choice import where
 from .wide import fractions, wide
@@ -44,6 +45,12 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate: a copy of complex numbers, the tensor itself of others."""
+    backend = _dispatch.common("conj", input)
+    return backend.unary("conj", input) if input.dtype.is_complex else input
+
+
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * input; of bools int64."""
     _dispatch.check_tensor("square", input)
@@ -70,6 +77,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | None = None) -> Tensor:
     """input + weight * (end - input), which is just `end` where the weight is 1; one floating dtype."""
+    _dispatch.check_tensor("lerp", input, end)
     dtype = floating("lerp", input, end)
     a, b = wide(input, dtype), wide(end, dtype)
     difference = b - a
@@ -117,6 +125,8 @@ def _times(operation: str, operand: Tensor, value: Scalar) -> Tensor:
     factor = _dispatch.number(value)
     if factor is None or (isinstance(factor, complex) and not operand.dtype.is_complex):
         raise DTypeError(f"{operation}: got {value!r} as value, expected a number that {operand.dtype.name} holds")
-    if not operand.dtype.is_floating_point and isinstance(factor, float):
+    if operand.dtype.category == _dtype.INT and isinstance(factor, float):
+        if not math.isfinite(factor):
+            raise InvalidArgumentError(f"{operation}: got {value!r} as value, expected a number that int64 holds")
         factor = int(factor)
     return operand if factor == 1 else operand * factor

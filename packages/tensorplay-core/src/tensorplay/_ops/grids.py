@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from .. import _creation, _data, _dispatch, _shape
+from .. import _creation, _dispatch, _dtype, _shape
 from .._device import DeviceLike
 from .._dtype import DType
 from ..errors import DTypeError, InvalidArgumentError
 from .choice import where
 from .families import in_place
+from .joining import stack
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -46,24 +45,21 @@ def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """Rows and columns of the elements that `tril` keeps, two rows; int64 by default."""
-    return _indices("tril_indices", np.tri(*_sizes("tril_indices", row, col), k=offset, dtype=bool), dtype, device)
+    kept = tril(_creation.ones(row, col, dtype=_dtype.bool, device=device), offset)
+    return _places("tril_indices", kept, dtype)
 
 
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: DType | None = None, device: DeviceLike | None = None
 ) -> Tensor:
     """Rows and columns of the elements that `triu` keeps, two rows; int64 by default."""
-    below = np.tri(*_sizes("triu_indices", row, col), k=offset - 1, dtype=bool)
-    return _indices("triu_indices", ~below, dtype, device)
+    kept = triu(_creation.ones(row, col, dtype=_dtype.bool, device=device), offset)
+    return _places("triu_indices", kept, dtype)
 
 
-def _sizes(operation: str, row: int, col: int) -> tuple[int, int]:
-    rows, columns = _shape.check_signs(operation, _shape.integers(operation, (row, col)))
-    return rows, columns
-
-
-def _indices(operation: str, mask: np.ndarray, dtype: DType | None, device: DeviceLike | None) -> Tensor:
-    return _data.tensor(np.stack(np.nonzero(mask)).astype(np.int64), dtype=dtype, device=device)
+def _places(operation: str, kept: Tensor, dtype: DType | None) -> Tensor:
+    kind = _dtype.int64 if dtype is None else _dtype.check(operation, dtype)
+    return stack(where(kept)).to(kind)
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -60,7 +60,7 @@ def randint(
     if size is None or high is None:
         low, high, size = 0, low, high if size is None else size
     shape = _shape.integers("randint", (size,))
-    made = _creation.empty(shape, dtype=dtype or _dtype.int64, device=device)
+    made = _creation.empty(shape, dtype=_dtype.int64 if dtype is None else dtype, device=device)
     return _fill_integers("randint", made, _shape.integer("randint", low), _shape.integer("randint", high))
 
 

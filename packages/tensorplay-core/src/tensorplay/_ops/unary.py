@@ -24,7 +24,8 @@ class Unary(Handle):
     abs, abs_ = unary("abs", "Absolute value; of complex numbers the real magnitude.")
     absolute, absolute_ = abs, abs_
     sign, sign_ = unary("sign", "1, 0 or -1 by the sign of the element; 0 for nan.")
-    conj, conj_ = unary("conj", "The complex conjugate, as a copy.")
+    conj = composed.conj
+    conj_physical, conj_physical_ = unary("conj", "The complex conjugate, as a copy.")
     reciprocal, reciprocal_ = unary("reciprocal", "1 / input.")
     square, square_ = composed.square, in_place(composed.square)
     sqrt, sqrt_ = unary("sqrt", "Square root; nan for negative elements.")
