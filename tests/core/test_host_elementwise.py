@@ -97,6 +97,12 @@ def test_powers_of_integers_wrap(dtype: _dtype.DType) -> None:
         assert binary("pow", [0, 1, -1, -1, 2], [-1, -3, -3, -2, -1], dtype) == ["0", "1", "-1", "1", "0"]
 
 
+def test_powers_of_one_half_are_no_roots() -> None:
+    for dtype in (_dtype.float16, _dtype.float32, _dtype.float64):
+        assert binary("pow", [-0.0, -inf, 4.0, -1.0], 0.5, dtype) == ["0.0", "inf", "2.0", "nan"]
+        assert binary("pow", [-inf], 0.5, dtype) == ["inf"]
+
+
 def test_numbers_count_as_elements_of_integers() -> None:
     assert binary("floor_divide", [1, 200], 300, _dtype.uint8) == ["0", "4"]  # 300 is 44.
     assert binary("lt", [1, 200], 300, _dtype.uint8) == ["True", "False"]

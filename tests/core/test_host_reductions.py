@@ -87,8 +87,19 @@ def test_totals_are_exact_in_float64_and_rounded_once() -> None:
     exact = x.to(tensorplay.float64).numpy()
     np.testing.assert_array_equal(HOST.scan("cumsum", x, 0).numpy(), np.cumsum(exact).astype(np.float32))
     assert x.sum().item() == np.float32(exact.sum())
+    assert str(HOST.scan("cumsum", tensorplay.tensor([-0.0]), 0).tolist()) == "[0.0]"
     halves = tensorplay.full((5000,), 1.0, dtype=tensorplay.float16)
     assert HOST.scan("cumsum", halves, 0)[-1].item() == 5000
+
+
+def test_means_keep_their_places_and_parts() -> None:
+    x = np.random.default_rng().random((2, 3, 4)).astype(np.float32)
+    for layout in itertools.permutations(range(3)):
+        turned = tensorplay.from_numpy(x).permute(layout)
+        for dims in ([0], [1], [0, 2], []):
+            exact = x.transpose(layout).mean(tuple(dims) or None, np.float64)
+            np.testing.assert_array_equal(HOST.reduce("mean", turned, dims).numpy(), exact.astype(np.float32))
+    assert result_of("mean", [complex(inf, 1), 1j], tensorplay.complex64) == complex(inf, 1)
 
 
 def result_of(op: str, values: list[Any], dtype: _dtype.DType, wanted: _dtype.DType | None = None) -> Any:

@@ -85,7 +85,9 @@ def _sign(x: Array) -> Array:
 def _pow(a: Array, b: Array) -> Array:
     """Integers wrap; a negative power of an integer is 0 unless the base is 1 or -1, as in torch."""
     if a.dtype.kind == "f":
-        return np.power(a, b)
+        # Some versions of NumPy take a square root, which has other results for -0 and -inf.
+        is_root = (b == 0.5) & ((a == 0) | np.isneginf(a))
+        return np.where(is_root, np.abs(a), np.power(a, b))
     inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b % 2), 0))
     return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0)))
 

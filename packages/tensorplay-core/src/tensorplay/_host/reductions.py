@@ -39,7 +39,7 @@ class Reductions(Views):
                 terms = _terms(a._impl, spec.dtype)
                 total = _TOTALS[op].reduce(terms, axis=axes, keepdims=keepdim, dtype=_exact(spec.dtype))
                 if op == "mean":
-                    total = total / np.float64(math.prod(a.shape[axis] for axis in axes))
+                    total = _quotient(total, math.prod(a.shape[axis] for axis in axes))
                 return self.finish(total, spec, out)
             # ml_dtypes' types have no such loops.
             array = arrays.cast(a._impl, np.dtype(bool)) if op in ("any", "all") else _comparable(a._impl)
@@ -55,6 +55,8 @@ class Reductions(Views):
         terms = _terms(a._impl, spec.dtype)
         with np.errstate(all="ignore"):
             totals = _TOTALS[op].accumulate(np.atleast_1d(terms), axis=dim, dtype=_exact(spec.dtype))
+            if op == "cumsum":
+                totals += 0  # They start at 0, so none is -0.
             return self.finish(totals.reshape(spec.shape), spec, out)
 
     def argsort(self, a: Tensor, dim: int, descending: bool = False) -> Tensor:
@@ -112,6 +114,14 @@ def _terms(array: Array, result: DType) -> Array:
     if not has_fractions or (array.dtype.kind == "c" and not result.is_complex):
         array = arrays.cast(array, result.numpy)
     return _comparable(array)
+
+
+def _quotient(total: Array, count: int) -> Array:
+    """The total divided, each part of a complex one by itself: dividing by count + 0j makes nan of infinity."""
+    result = np.array(total, order="C")
+    parts = result.reshape(-1).view(np.float64)
+    parts /= np.float64(count)
+    return result
 
 
 def _comparable(array: Array) -> Array:
