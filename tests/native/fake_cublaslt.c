@@ -105,7 +105,9 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, desc_t *desc, layout_t *a, layo
   ++fake_searches;
   if (!handle || !preference || wanted < 1 || c != d || d->rows != m || d->columns != n || other != k)
     return 7;
-  if (desc->compute != 68 || desc->scale != 0 || a->batch != d->batch || b->batch != d->batch) return 7;
+  int wide = d->type == 1; /* float64 */
+  if (desc->compute != (wide ? 70 : 68) || desc->scale != wide || a->type != d->type || b->type != d->type) return 7;
+  if (a->batch != d->batch || b->batch != d->batch) return 7;
   if (desc->epilogue == 4 && !desc->bias) return 7; /* its alignment must be known */
   if (fake_refuses) return 15;
   *out = (heuristic_t){.workspace = fake_workspace};
@@ -113,25 +115,29 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, desc_t *desc, layout_t *a, layo
   return 0;
 }
 
-static size_t size_of(int type) { return type == 0 ? 4 : 2; }
+static size_t size_of(int type) { return type == 1 ? 8 : type == 0 ? 4 : 2; }
 
-static float element(const char *base, int type, int64_t at) {
+static double element(const char *base, int type, int64_t at) {
+  if (type == 1) return ((const double *)base)[at];
   if (type == 0) return ((const float *)base)[at];
-  if (type == 2) return (float)((const _Float16 *)base)[at];
+  if (type == 2) return (double)((const _Float16 *)base)[at];
   uint32_t bits = (uint32_t)((const uint16_t *)base)[at] << 16;
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
 }
 
-static void set_element(char *base, int type, int64_t at, float value) {
-  if (type == 0)
-    ((float *)base)[at] = value;
+static void set_element(char *base, int type, int64_t at, double value) {
+  float narrow = (float)value;
+  if (type == 1)
+    ((double *)base)[at] = value;
+  else if (type == 0)
+    ((float *)base)[at] = narrow;
   else if (type == 2)
-    ((_Float16 *)base)[at] = (_Float16)value;
+    ((_Float16 *)base)[at] = (_Float16)narrow;
   else {
     uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    memcpy(&bits, &narrow, sizeof bits);
     ((uint16_t *)base)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
 }
@@ -149,10 +155,15 @@ static char *fetch(const void *device, size_t nbytes, void *stream) {
   return host;
 }
 
-int cublasLtMatmul(void *handle, desc_t *desc, const float *alpha, const void *a, layout_t *la, const void *b,
-                   layout_t *lb, const float *beta, const void *c, layout_t *lc, void *d, layout_t *ld,
+/* alpha and beta are of the type that is computed in. */
+static int is_number(const desc_t *desc, const void *x, double expected) {
+  return (desc->scale == 1 ? *(const double *)x : (double)*(const float *)x) == expected;
+}
+
+int cublasLtMatmul(void *handle, desc_t *desc, const void *alpha, const void *a, layout_t *la, const void *b,
+                   layout_t *lb, const void *beta, const void *c, layout_t *lc, void *d, layout_t *ld,
                    const void *algo, void *workspace, size_t workspace_nbytes, void *stream) {
-  if (!handle || !algo || *alpha != 1 || *beta != 0 || c != d || lc != ld) return 7;
+  if (!handle || !algo || !is_number(desc, alpha, 1) || !is_number(desc, beta, 0) || c != d || lc != ld) return 7;
   if (workspace_nbytes < fake_workspace || (fake_workspace && !workspace)) return 7;
   ++fake_products;
   char *x = fetch(a, extent(la), stream), *y = fetch(b, extent(lb), stream),
@@ -163,7 +174,7 @@ int cublasLtMatmul(void *handle, desc_t *desc, const float *alpha, const void *a
   for (int64_t p = 0; p < ld->batch; ++p)
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
-        float sum = 0;
+        double sum = 0;
         for (int64_t l = 0; l < k; ++l) {
           int64_t at = p * la->stride + (desc->transa ? i * la->ld + l : l * la->ld + i);
           int64_t bt = p * lb->stride + (desc->transb ? l * lb->ld + j : j * lb->ld + l);

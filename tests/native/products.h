@@ -57,8 +57,9 @@ static inline void check_values(const tp_tensor_t *result, const tp_tensor_t *a,
           sum += x[i * k + l] * y[l * n + j];
           size += fabs(x[i * k + l] * y[l * n + j]);
         }
-        double tolerance =
-            0x1p-24 * (8 + sqrt((double)k)) * size + values_epsilon(a->dtype) / 2 * fabs(sum) + 0x1p-25;
+        bool wide = a->dtype == TP_DTYPE_float64;
+        double tolerance = (wide ? 0x1p-52 : 0x1p-24) * (8 + sqrt((double)k)) * size +
+                           values_epsilon(a->dtype) / 2 * fabs(sum) + (wide ? 0 : 0x1p-25);
         CHECK_CLOSE(got[(p * m + i) * n + j], sum, tolerance, (p * m + i) * n + j);
       }
   }

@@ -42,7 +42,7 @@ static void load_fake(void) {
 }
 
 static void check_all(void) {
-  for (size_t t = 0; t < 3; ++t) {
+  for (size_t t = 0; t < 4; ++t) {
     test_shapes(floating_dtypes[t]);
     test_layouts(floating_dtypes[t]);
     test_linear(floating_dtypes[t]);

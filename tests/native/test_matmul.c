@@ -52,7 +52,7 @@ int main(void) {
   values_start();
   for (int32_t fibres = 0; fibres < 2; ++fibres) {
     tp_emulated_set_fibres(fibres);
-    for (size_t t = 0; t < (fibres ? 1 : 3); ++t) { /* fibres are slow, and indifferent to dtypes */
+    for (size_t t = 0; t < (fibres ? 1 : 4); ++t) { /* fibres are slow, and indifferent to dtypes */
       test_shapes(floating_dtypes[t]);
       test_layouts(floating_dtypes[t]);
       test_linear(floating_dtypes[t]);

@@ -53,26 +53,43 @@ static uint32_t word(uint64_t seed, uint64_t offset, uint64_t i) {
   return out[i % 4];
 }
 
+/* The bits of an element of 8 bytes. */
+static uint64_t pair(uint64_t seed, uint64_t offset, uint64_t i) {
+  return word(seed, offset, 2 * i) | (uint64_t)word(seed, offset, 2 * i + 1) << 32;
+}
+
+static uint64_t words_of(int32_t dtype, int64_t numel) {
+  return (uint64_t)numel * (tp__dtype_size(dtype) == 8 ? 2 : 1);
+}
+
 static const int64_t sizes[] = {1, 2, 3, 4, 5, 4095, 4096, 4097, 20003};
 static const uint64_t offsets[] = {0, 4, 1000, 0xfffffffcu, 0x3fffffffcu, 0xfffffffffffffffcu};
+
+static double uniform_of(int32_t dtype, uint64_t seed, uint64_t offset, uint64_t i) {
+  if (dtype == TP_DTYPE_float64) {
+    double value = (double)(pair(seed, offset, i) >> 11) * 0x1p-53 * 8;
+    value += -3;
+    return value == 5 ? 5 - 0x1p-50 : value;
+  }
+  float value = (float)(word(seed, offset, i) >> 8) * 0x1p-24f * 8.0f;
+  value += -3.0f;
+  double rounded = values_rounded(dtype, value);
+  return rounded < 5 ? rounded : dtype == TP_DTYPE_float16 ? 5 - 0x1p-8 : 5 - 0x1p-5;
+}
 
 static void test_uniform_mapping(void) {
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
     uint64_t seed = values_bits(), offset = offsets[s % (sizeof offsets / sizeof *offsets)];
-    for (size_t t = 0; t < 3; ++t) {
+    for (size_t t = 0; t < 4; ++t) {
       tp_tensor_t *tensor = values_poisoned(floating_dtypes[t], 1, &sizes[s]);
       CHECK_OK(tp_generator_set_state(0, seed, offset));
       CHECK_OK(tp_random_uniform(tensor, -3, 5));
       uint64_t seed_after, offset_after;
       CHECK_OK(tp_generator_get_state(0, &seed_after, &offset_after));
-      CHECK(seed_after == seed && offset_after == offset + ((uint64_t)sizes[s] + 3) / 4 * 4);
+      CHECK(seed_after == seed && offset_after == offset + (words_of(floating_dtypes[t], sizes[s]) + 3) / 4 * 4);
       double *x = values_download(tensor);
       for (int64_t i = 0; i < sizes[s]; ++i) {
-        float value = (float)(word(seed, offset, (uint64_t)i) >> 8) * 0x1p-24f * 8.0f;
-        value += -3.0f;
-        double expected = values_rounded(floating_dtypes[t], value);
-        if (expected == 5) expected = floating_dtypes[t] == TP_DTYPE_float16 ? 5 - 0x1p-8 : 5 - 0x1p-5;
-        CHECK_CLOSE(x[i], expected, 0, i);
+        CHECK_CLOSE(x[i], uniform_of(floating_dtypes[t], seed, offset, (uint64_t)i), 0, i);
       }
       free(x);
       tp_tensor_release(tensor);
@@ -80,23 +97,32 @@ static void test_uniform_mapping(void) {
   }
 }
 
+/* Mean 0 and standard deviation 1, before it is rounded to the dtype. */
+static double normal_of(int32_t dtype, uint64_t seed, uint64_t offset, uint64_t i) {
+  double u, turn;
+  if (dtype == TP_DTYPE_float64) {
+    u = (double)(pair(seed, offset, i & ~1ull) >> 11) * 0x1p-53 + 0x1p-54;
+    turn = (double)(pair(seed, offset, i | 1) >> 11) * 0x1p-53;
+  } else {
+    u = (float)((float)word(seed, offset, i & ~1ull) * 0x1p-32f + 0x1p-33f);
+    turn = (word(seed, offset, i | 1) >> 8) * 0x1p-24;
+  }
+  long double angle = 2 * acosl(-1) * turn; /* wider than the angle that the kernel has reduced exactly */
+  return sqrt(-2 * log(u)) * (double)(i % 2 ? sinl(angle) : cosl(angle));
+}
+
 static void test_normal_mapping(void) {
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
     uint64_t seed = values_bits(), offset = offsets[s % (sizeof offsets / sizeof *offsets)];
-    for (size_t t = 0; t < 3; ++t) {
+    for (size_t t = 0; t < 4; ++t) {
       tp_tensor_t *tensor = values_poisoned(floating_dtypes[t], 1, &sizes[s]);
       CHECK_OK(tp_generator_set_state(0, seed, offset));
       CHECK_OK(tp_random_normal(tensor, 0.5, 2));
       double *x = values_download(tensor);
       for (int64_t i = 0; i < sizes[s]; ++i) {
-        uint32_t first = word(seed, offset, (uint64_t)i & ~1ull),
-                 second = word(seed, offset, (uint64_t)i | 1);
-        double u = (float)((float)first * 0x1p-32f + 0x1p-33f),
-               turn = 2 * acos(-1) * ((second >> 8) * 0x1p-24);
-        double z = sqrt(-2 * log(u)) * (i % 2 ? sin(turn) : cos(turn));
-        double expected = 0.5 + 2 * z;
-        CHECK_CLOSE(x[i], expected,
-                    4 * 0x1p-23 * (fabs(z) + 1) + values_epsilon(floating_dtypes[t]) * fabs(expected), i);
+        double z = normal_of(floating_dtypes[t], seed, offset, (uint64_t)i), expected = 0.5 + 2 * z;
+        double step = floating_dtypes[t] == TP_DTYPE_float64 ? 0x1p-52 : 0x1p-23;
+        CHECK_CLOSE(x[i], expected, 4 * step * (fabs(z) + 1) + values_epsilon(floating_dtypes[t]) * fabs(expected), i);
       }
       free(x);
       tp_tensor_release(tensor);
@@ -110,7 +136,7 @@ static void test_uniform_stays_below_its_upper_limit(void) {
                                      {4, 8}, {-0.1, 0.1},     {1000, 1008}, {0, 0x1p-24}};
   int64_t n = 1 << 16;
   for (size_t l = 0; l < sizeof limits / sizeof *limits; ++l) {
-    for (size_t t = 0; t < 3; ++t) {
+    for (size_t t = 0; t < 4; ++t) {
       double low = values_rounded(floating_dtypes[t], limits[l][0]);
       double high = values_rounded(floating_dtypes[t], limits[l][1]);
       tp_tensor_t *tensor = values_poisoned(floating_dtypes[t], 1, &n);
@@ -135,7 +161,7 @@ static void test_uniform_stays_below_its_upper_limit(void) {
 /* A view's elements count in C order, and what lies between them is left alone. */
 static void test_views(void) {
   int64_t n = 6 * 10 * 7;
-  for (size_t t = 0; t < 3; ++t) {
+  for (size_t t = 0; t < 4; ++t) {
     int32_t dtype = floating_dtypes[t];
     tp_tensor_t *flat = values_poisoned(dtype, 1, &n),
                 *base = values_poisoned(dtype, 3, (int64_t[]){6, 20, 7});
@@ -155,6 +181,40 @@ static void test_views(void) {
     tp_tensor_release(base);
     tp_tensor_release(sliced);
     tp_tensor_release(view);
+  }
+}
+
+static void test_bits(void) {
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+    uint64_t seed = values_bits(), offset = offsets[s % (sizeof offsets / sizeof *offsets)], after;
+    tp_tensor_t *base = tp_tensor_empty(TP_DTYPE_int64, 0, 2, (int64_t[]){sizes[s], 2});
+    tp_tensor_t *views[] = {tp_tensor_select(base, 1, 1), tp_tensor_empty(TP_DTYPE_int64, 0, 1, &sizes[s])};
+    for (int v = 0; v < 2; ++v) {
+      CHECK_OK(tp_generator_set_state(0, seed, offset));
+      CHECK_OK(tp_random_bits(views[v]));
+      CHECK_OK(tp_generator_get_state(0, &seed, &after));
+      CHECK(after == offset + (2 * (uint64_t)sizes[s] + 3) / 4 * 4);
+      size_t nbytes = (size_t)sizes[s] * sizeof(uint64_t);
+      uint64_t *bits = malloc(nbytes);
+      CHECK_OK(tp_tensor_copy_to_host(views[v], bits, nbytes));
+      for (int64_t i = 0; i < sizes[s]; ++i) CHECK(bits[i] == pair(seed, offset, (uint64_t)i));
+      free(bits);
+      tp_tensor_release(views[v]);
+    }
+    tp_tensor_release(base);
+  }
+}
+
+/* The smallest steps of float64, which half of cannot be told from 0. */
+static void test_uniform_near_zero(void) {
+  static const double limits[][2] = {{0, 0x1p-1074}, {-0x1p-1074, 0}, {-0x1p-1073, 0x1p-1074}};
+  for (size_t l = 0; l < 3; ++l) {
+    tp_tensor_t *tensor = values_poisoned(TP_DTYPE_float64, 1, (int64_t[]){1000});
+    CHECK_OK(tp_random_uniform(tensor, limits[l][0], limits[l][1]));
+    double *x = values_download(tensor);
+    for (int i = 0; i < 1000; ++i) CHECK(x[i] >= limits[l][0] && x[i] < limits[l][1]);
+    free(x);
+    tp_tensor_release(tensor);
   }
 }
 
@@ -222,6 +282,7 @@ static void test_refusals_change_nothing(void) {
   CHECK_OK(tp_generator_set_state(0, 3, 12));
   CHECK(tp_random_uniform(integers, 0, 1) == TP_DTYPE);
   CHECK(tp_random_normal(integers, 0, 1) == TP_DTYPE);
+  CHECK(tp_random_bits(integers) == TP_DTYPE && tp_random_bits(floats) == TP_DTYPE);
   CHECK(tp_random_uniform(floats, 1, 0) == TP_INVALID_ARGUMENT);
   CHECK(tp_random_uniform(floats, 0, NAN) == TP_INVALID_ARGUMENT);
   CHECK(tp_random_uniform(floats, 0, 1e6) == TP_INVALID_ARGUMENT); /* infinite in float16 */
@@ -248,6 +309,8 @@ int main(void) {
     test_normal_mapping();
     test_uniform_stays_below_its_upper_limit();
     test_views();
+    test_bits();
+    test_uniform_near_zero();
   }
   tp_emulated_set_fibres(0);
   test_threads_get_disjoint_numbers();

@@ -35,23 +35,23 @@ static tp_tensor_t *indices(int32_t dtype, int64_t n, int64_t limit) {
 
 static void test_select(void) {
   static const int64_t shapes[][3] = {{3, 40, 16}, {1, 500, 1}, {7, 5, 3}, {2, 9, 6}, {4, 3, 1000}};
-  for (size_t t = 0; t < TP_DTYPE_COUNT; ++t) {
+  for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; ++s) {
-      tp_tensor_t *tensor = values_random(value_dtypes[t], 3, shapes[s], NULL);
+      tp_tensor_t *tensor = values_random(dtype, 3, shapes[s], NULL);
       tp_tensor_t *turned = tp_tensor_permute(tensor, 3, (int64_t[]){1, 2, 0});
       tp_tensor_t *cut = tp_tensor_slice(tensor, 0, 1, shapes[s][0], 1); /* begins at an odd address */
       for (int32_t dim = 0; dim < 3; ++dim) {
         for (int wide = 0; wide < 2; ++wide) {
-          int32_t dtype = wide ? TP_DTYPE_int64 : TP_DTYPE_int32;
-          tp_tensor_t *index = indices(dtype, 10, shapes[s][dim]);
+          int32_t index_dtype = wide ? TP_DTYPE_int64 : TP_DTYPE_int32;
+          tp_tensor_t *index = indices(index_dtype, 10, shapes[s][dim]);
           check_select(tensor, dim, index);
           tp_tensor_release(index);
-          index = indices(dtype, 10, turned->shape[dim]);
+          index = indices(index_dtype, 10, turned->shape[dim]);
           tp_tensor_t *odd = tp_tensor_slice(index, 0, 1, 10, 2), *one = tp_tensor_select(index, 0, 3);
           check_select(turned, dim, odd);
           check_select(turned, dim, one);
           if (cut->numel && dim > 0) {
-            tp_tensor_t *inside = indices(dtype, 4, cut->shape[dim]);
+            tp_tensor_t *inside = indices(index_dtype, 4, cut->shape[dim]);
             check_select(cut, dim, inside);
             tp_tensor_release(inside);
           }

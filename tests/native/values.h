@@ -14,7 +14,7 @@
 __attribute__((unused)) static const int32_t value_dtypes[] = {
     TP_DTYPE_bool, TP_DTYPE_int32, TP_DTYPE_int64, TP_DTYPE_float16, TP_DTYPE_bfloat16, TP_DTYPE_float32};
 __attribute__((unused)) static const int32_t floating_dtypes[] = {TP_DTYPE_float16, TP_DTYPE_bfloat16,
-                                                                  TP_DTYPE_float32};
+                                                                  TP_DTYPE_float32, TP_DTYPE_float64};
 
 static uint64_t values_state;
 
