@@ -4,8 +4,6 @@
 #include "block.h"
 #include "flat.h"
 
-TP_DEVICE int tp_least(int a, int b) { return a < b ? a : b; }
-
 /* ---- runs of floating elements, one kernel for each source dtype ---- */
 
 /* Vectors of N elements. On the GPU a thread's loads stand before its stores, without a condition, so that they wait

@@ -67,6 +67,9 @@ TP_DEVICE double tp_infinity() { return __longlong_as_double(0x7ff0000000000000l
 TP_DEVICE double tp_infinity() { return static_cast<double>(INFINITY); }
 #endif
 
+TP_DEVICE int tp_least(int a, int b) { return a < b ? a : b; }
+TP_DEVICE long long tp_least(long long a, long long b) { return a < b ? a : b; }
+
 /* ---- addresses ---- */
 
 /* A device address as a pointer that this compiler's code may follow. */

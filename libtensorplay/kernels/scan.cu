@@ -117,8 +117,8 @@ TP_DEVICE void rows(const tp_scan_args_t &p) {
       tp_block_sync();
       TP_FOR(u, units) {
         Wide sum = tile[place_in_tile(u * UNIT)];
-        for (int i = u * UNIT + 1; i < tp_least(count, (u + 1) * UNIT); ++i)
-          sum = fold(p.op, sum, tile[place_in_tile(i)]);
+        for (int i = 1; i < UNIT; ++i)
+          if (u * UNIT + i < count) sum = fold(p.op, sum, tile[place_in_tile(u * UNIT) + i]);
         totals[u] = sum;
       }
       tp_block_sync();
@@ -126,8 +126,10 @@ TP_DEVICE void rows(const tp_scan_args_t &p) {
       if (p.out) {
         TP_FOR(u, units) {
           Wide sum = u ? fold(p.op, total, scanned[u - 1]) : total;
-          for (int i = u * UNIT; i < tp_least(count, (u + 1) * UNIT); ++i)
-            tile[place_in_tile(i)] = sum = fold(p.op, sum, tile[place_in_tile(i)]);
+          for (int i = 0; i < UNIT; ++i) {
+            Wide &at = tile[place_in_tile(u * UNIT) + i];
+            if (u * UNIT + i < count) at = sum = fold(p.op, sum, at);
+          }
         }
         tp_block_sync();
         store_tile(p, row * p.size + first, count, tile);
@@ -153,7 +155,7 @@ TP_DEVICE void column(const tp_scan_args_t &p, long long line, long long split) 
       typedef typename decltype(type)::element T;
       const T *input = tp_at<T>(p.input) + place;
       T x[BATCH];
-      for (int k = 0; k < BATCH; ++k) x[k] = input[tp_least(k, count - 1) * p.inner];
+      for (int k = 0; k < BATCH; ++k) x[k] = input[static_cast<long long>(tp_least(k, count - 1)) * p.inner];
       for (int k = 0; k < BATCH; ++k) values[k] = tp_cast<Wide>(x[k]);
     });
     for (int k = 0; k < BATCH; ++k)

@@ -204,9 +204,9 @@ TP_DEVICE void move(const tp_sort_args_t &p) {
     tp_block_sync();
     TP_FOR(u, UNITS) {
       for (int w = 0; w < WORDS; ++w) words[w * UNITS + u] = 0;
-      for (int i = u * UNIT; i < tp_least(at.count, (u + 1) * UNIT); ++i) {
-        int digit = digit_of(keys[place_in_tile(i)], p.shift);
-        words[digit / IN_WORD * UNITS + u] += 1ull << shift_of(digit);
+      for (int i = 0; i < UNIT; ++i) {
+        int digit = digit_of(keys[place_in_tile(u * UNIT) + i], p.shift);
+        if (u * UNIT + i < at.count) words[digit / IN_WORD * UNITS + u] += 1ull << shift_of(digit);
       }
     }
     tp_block_sync();
@@ -223,7 +223,7 @@ TP_DEVICE void move(const tp_sort_args_t &p) {
     tp_block_sync();
     TP_FOR(u, UNITS) {
       /* From the last one back: the running totals count this unit's own elements. */
-      for (int i = static_cast<int>(tp_least(at.count, (u + 1) * UNIT)) - 1; i >= u * UNIT; --i) {
+      for (int i = tp_least(at.count, (u + 1) * UNIT) - 1; i >= u * UNIT; --i) {
         int digit = digit_of(keys[place_in_tile(i)], p.shift);
         unsigned long long &word = scanned[digit / IN_WORD * UNITS + u];
         word -= 1ull << shift_of(digit);

@@ -23,6 +23,4 @@ TP_DEVICE void tp_visit(int dtype, F f) {
   }
 }
 
-TP_DEVICE long long tp_least(long long a, long long b) { return a < b ? a : b; }
-
 #endif
