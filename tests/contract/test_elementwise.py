@@ -49,6 +49,8 @@ def apply(op: str, *operands: Any, **options: Any) -> tensorplay.Tensor:
         return tensorplay.gelu(*operands, approximate="tanh", **options)
     if op == "div_trunc":
         return tensorplay.div(*operands, rounding_mode="trunc", **options)
+    if op == "conj":  # conj itself gives real tensors back as they are
+        op = "conj_physical"
     result: tensorplay.Tensor = getattr(tensorplay, op)(*operands, **options)
     return result
 

@@ -48,9 +48,7 @@ def test_scatter(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
         source, values = operand(device, shape, dtype, LAYOUTS[random.integers(4)], fresh_seed - i)
         dim = int(random.integers(len(shape)))
         # Each place once: of several writes any one may stay.
-        at = random.permuted(
-            np.broadcast_to(np.arange(shape[dim])[(..., *[None] * (len(shape) - 1 - dim))], shape), axis=dim
-        )
+        at = random.permuted(np.indices(shape)[dim], axis=dim)
         expected = array.copy()
         np.put_along_axis(expected, at, values, dim)
         assert_close(x.scatter(dim, place(at, _dtype.int64, device), source), expected, dtype)

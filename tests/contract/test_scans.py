@@ -21,6 +21,8 @@ import tensorplay
 from tensorplay import _dtype
 from tensorplay.errors import DTypeError, OutOfRangeError
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
 
 @pytest.mark.parametrize("op", ["cumsum", "cumprod"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
