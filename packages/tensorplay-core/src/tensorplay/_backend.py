@@ -244,6 +244,7 @@ class Backend(ABC):
         """Elements of `a` at `index` along a dimension, at the index's own place in all others: its shape.
 
         An index outside 0 .. size - 1 raises on the host, and is a fault of a device (at the next call that waits).
+        One without elements gives nothing, whatever its shape.
         """
         raise NotImplementedError
 
@@ -259,7 +260,8 @@ class Backend(ABC):
         """``a[indices]``: one entry for each of the first dimensions, None for a whole one; at least one tensor.
 
         The tensors are int32 or int64 and broadcast together; negative elements count from the end. Their dimensions
-        take the place of those indexed when these are neighbours, else they come first. Faults as `gather`.
+        take the place of those indexed when these are neighbours, else they come first. Faults as `gather`, but none
+        where the result has no elements; a dimension of size 0 takes no index, which raises at once.
         """
         raise NotImplementedError
 
