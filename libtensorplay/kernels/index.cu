@@ -1,5 +1,5 @@
 /* Elements at places that index tensors name. What an invalid index names is read as zero and not written; the fault
- * is reported, and nothing outside the tensor is touched. */
+ * is reported, and nothing outside the tensor is touched (docs/design/indexing.md). */
 #define TP_FAMILY "index"
 #include "indexed.h"
 #include "layout.h"

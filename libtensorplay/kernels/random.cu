@@ -1,4 +1,4 @@
-/* Random numbers: Philox4x32-10, uniform and normal (docs/design/random.md has the definition). */
+/* Random numbers: Philox4x32-10, uniform, normal and all bits (docs/design/random.md has the definition). */
 #define TP_FAMILY "random"
 #include "element.h"
 #include "args_random.h"
