@@ -45,7 +45,8 @@ constexpr bool tp_is_floating = tp_same<T, float>::value || tp_same<T, double>::
 template <typename T>
 constexpr bool tp_is_complex = tp_same<T, tp_complex64>::value || tp_same<T, tp_complex128>::value;
 template <typename T>
-constexpr bool tp_is_narrow = tp_same<T, unsigned char>::value || tp_same<T, signed char>::value || tp_same<T, short>::value;
+constexpr bool tp_is_narrow =
+    tp_same<T, unsigned char>::value || tp_same<T, signed char>::value || tp_same<T, short>::value;
 
 /* ---- floating to integer: truncates, keeps to the range, NaN as the GPU's instructions have it ---- */
 

@@ -82,25 +82,6 @@ static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, cons
   return cast_any_strides(&args, target->device, operation);
 }
 
-/* Takes dimension 0 of both operands in larger elements, where they are adjacent: the most bytes, up to 8, that
- * all their places are multiples of. */
-static size_t widen(tp_layout_t *layout, uintptr_t addresses, size_t size) {
-  if (layout->strides[0][0] != 1 || layout->strides[1][0] != 1) return size;
-  uintptr_t all = addresses | (uintptr_t)layout->sizes[0] * size;
-  for (int32_t d = 1; d < layout->ndim; ++d)
-    all |= ((uintptr_t)layout->strides[0][d] | (uintptr_t)layout->strides[1][d]) * size;
-  while (size < 8 && all % (2 * size) == 0) {
-    size *= 2;
-    layout->sizes[0] /= 2;
-    layout->numel /= 2;
-    for (int32_t d = 1; d < layout->ndim; ++d) {
-      layout->strides[0][d] /= 2;
-      layout->strides[1][d] /= 2;
-    }
-  }
-  return size;
-}
-
 /* The dimension along which the source is adjacent while target is along dimension 0; 0 when there is none, or
  * when it is too short for tiles to pay. */
 static int32_t turned_dim(const tp_layout_t *layout) {
@@ -140,7 +121,7 @@ static tp_status_t move(tp_copy_args_t *args, int32_t device, size_t size, const
   int32_t dim = size < 16 ? turned_dim(layout) : 0;
   if (dim) return launch_turn(args, dim, device, size, operation);
   uintptr_t addresses = (uintptr_t)args->out | (uintptr_t)args->source;
-  size = widen(layout, addresses, size);
+  size = tp__layout_widen(layout, 2, 3, addresses, size, 8);
   tp_flat_args_t flat = {.out = args->out,
                          .operands = {args->source},
                          .steps = {(int)layout->strides[1][0]},
