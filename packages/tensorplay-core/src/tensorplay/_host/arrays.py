@@ -15,14 +15,10 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# The dtypes that are computed in another one.
-_WORKING = dict.fromkeys((_dtype.float16, _dtype.bfloat16), _dtype.float32.numpy)
-_WORKING |= {dtype: _dtype.int64.numpy for dtype in _dtype.DTYPES.values() if dtype.category == _dtype.INT}
-
 
 def working(dtype: DType) -> np.dtype[Any]:
-    """The NumPy dtype that is computed in: float32 for the half types, int64 for integers."""
-    return _WORKING.get(dtype, dtype.numpy)
+    """The NumPy dtype that is computed in: float32 for the half types."""
+    return _dtype.float32.numpy if dtype in (_dtype.float16, _dtype.bfloat16) else dtype.numpy
 
 
 def cast(array: Array, dtype: np.dtype[Any]) -> Array:

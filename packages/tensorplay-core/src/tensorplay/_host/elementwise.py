@@ -1,8 +1,7 @@
 """Operations that work element by element, and their formulas.
 
-A formula gets arrays (or NumPy's scalars) of bool, int64, float32, float64 or complex numbers: half types and
-narrow integers were widened before, and are rounded or wrapped after. It returns new elements, never its
-argument.
+A formula gets arrays (or NumPy's scalars) of bool, integers, float32, float64 or complex numbers: half types were
+widened before and are rounded after. It returns new elements, never its argument.
 """
 
 from __future__ import annotations
@@ -37,15 +36,12 @@ class Elementwise(Views):
     def binary(self, op: str, a: Tensor | Scalar, b: Tensor | Scalar, out: Tensor | None = None) -> Tensor:
         spec = _operands.binary(op, a, b, out)
         working = arrays.working(spec.compute)
-        # Half types keep the digits of a number until the result is rounded; elsewhere, and where the result
-        # is bool, it counts as an element.
-        keeps = spec.compute.is_floating_point and spec.dtype is not _dtype.bool
+        # Half types keep the digits of a number until the result is rounded; if that is bool, it is an element.
+        first = spec.compute.numpy if spec.dtype is _dtype.bool else working
         left, right = (
             arrays.widened(x._impl, spec.compute)
             if isinstance(x, Tensor)
-            else arrays.scalar(x, working)
-            if keeps
-            else arrays.cast(arrays.scalar(x, spec.compute.numpy), working)
+            else arrays.cast(arrays.scalar(x, first), working)
             for x in (a, b)
         )
         with np.errstate(all="ignore"):
@@ -115,14 +111,6 @@ def _remainder(a: Array, b: Array) -> Array:
 
 def _div_trunc(a: Array, b: Array) -> Array:
     return np.trunc(a / b) if a.dtype.kind == "f" else np.floor_divide(a - np.fmod(a, b), b)
-
-
-def _left_shift(a: Array, b: Array) -> Array:
-    return np.where((b < 0) | (b > 63), 0, np.left_shift(a, b & 63))
-
-
-def _right_shift(a: Array, b: Array) -> Array:
-    return np.right_shift(a, np.where((b < 0) | (b > 63), 63, b))
 
 
 UNARY: dict[str, Callable[[Array], Array]] = {
@@ -199,8 +187,9 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
-    "bitwise_left_shift": _left_shift,
-    "bitwise_right_shift": _right_shift,
+    # NumPy takes a count that is negative or too large as torch does: all bits leave.
+    "bitwise_left_shift": np.left_shift,
+    "bitwise_right_shift": np.right_shift,
     "fmax": np.fmax,
     "fmin": np.fmin,
 }
