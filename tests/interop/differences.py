@@ -16,8 +16,6 @@ class Difference(NamedTuple):
     theirs: str = ""
 
 
-_EDGES = r"-?2147483648|-?9223372036854775808|2147483647|9223372036854775807"
-
 DIFFERENCES = [
     Difference("Numbers as operands", "torch refuses", theirs=r"must be (Tensor|float), not (int|float|bool|complex)"),
     Difference("Numbers as operands", "another exception", theirs=r"must be Tensor, not (int|float|bool|complex)"),
@@ -28,19 +26,16 @@ DIFFERENCES = [
     Difference("Targets that share memory", "we refuse", ours="whose elements share memory"),
     Difference("`any` and `all` of uint8", "dtype", r"\b(any|all)\(", ours=" bool", theirs=" uint8"),
     Difference("Reductions over no dimension", "shape", r"\(\)"),
-    Difference("Reductions over no dimension", "torch refuses", "None", theirs="not NoneType"),
+    Difference("Reductions over no dimension", "torch refuses", r"\(\)|None", theirs="not NoneType|broadcast shape"),
     Difference("Functions of complex numbers", "we refuse", ours=r"got (dtype )?complex"),
     Difference("Functions of complex numbers", "another exception", ours=r"got (dtype )?complex"),
     Difference("complex32", "dtype", ours="complex64", theirs="complex32"),
-    Difference("Infinite complex numbers", "values", "inf|nan", theirs="nanj?"),
-    Difference("`conj` copies", "values of an operand", "conj"),
+    Difference("Infinite complex numbers", "values", theirs=r"nanj|\(nan"),
     Difference("Dtypes of assigned values", "torch refuses", theirs="source and destination dtypes match"),
     Difference("Dtypes of indices", "torch refuses", theirs="Expected dtype int64 for index"),
     Difference("Dtypes of indices", "another exception", theirs="Expected dtype int64 for index"),
     Difference("Dtypes of indices", "torch refuses", theirs="indices should be Long"),
     Difference("`isclose` of two dtypes", "torch refuses", r"close\(", theirs="did not match"),
-    Difference("Casts that leave the range", "values", theirs=_EDGES),
-    Difference("Casts that leave the range", "values", r"linspace\(.*-.*uint8"),
     Difference(
         "Numbers that leave the range", "torch refuses", theirs=r"cannot be converted to type \w*int\w* without"
     ),
@@ -49,11 +44,14 @@ DIFFERENCES = [
     Difference("Tensors without dimensions", "another exception", theirs="but tensor has no dimensions"),
     Difference("Tensors without dimensions", "we refuse", r"topk|mT", ours="without dimensions|dimension -2"),
     Difference("Tensors without dimensions", "we refuse", "scatter", ours=r"shape \(\)"),
+    Difference("uint8 is no mask", "we refuse", ours="uint8 Tensor of shape"),
     Difference("uint8 is no mask", "we refuse", ours="condition of dtype uint8|expected at most 0 for shape"),
-    Difference("Classes of errors", "another exception", "scatter|gather", theirs="^IndexError: Dimension out of range"),
+    Difference(
+        "Classes of errors", "another exception", "scatter|gather", theirs="^IndexError: Dimension out of range"
+    ),
     Difference("Order of bool", "torch refuses", "argm|topk", theirs="does not support bool|not support bool"),
     Difference("nan in `unique`", "values", r"unique\("),
-    Difference("Results are contiguous", "values", "is_contiguous"),
+    Difference("Results are contiguous", "values", r"is_contiguous|layout\(.*lib\.tensor"),
     Difference("Results are contiguous", "torch refuses", r"\.view\(", theirs="view size is not compatible|stride"),
     Difference("bool as a number", "we refuse", r"linspace|cumsum|cumprod", ours="got dtype bool"),
     Difference("`take_along_dim`", "we refuse", "take_along_dim", ours="out of range"),

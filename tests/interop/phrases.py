@@ -10,7 +10,7 @@ UNARY = [
     "neg", "abs", "sign", "sqrt", "rsqrt", "square", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin",
     "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid",
     "logit", "relu", "floor", "ceil", "round", "trunc", "frac", "reciprocal", "isnan", "isinf", "isfinite",
-    "logical_not", "bitwise_not", "signbit", "conj",
+    "logical_not", "bitwise_not", "signbit",
 ]  # fmt: skip
 BINARY = [
     "add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "pow", "atan2", "hypot", "copysign", "maximum",
@@ -22,8 +22,8 @@ REDUCE = [
     "sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "var", "std", "logsumexp", "count_nonzero",
 ]  # fmt: skip
 # Without an out= in torch, or with a mask that leaves nothing to write.
-NOT_INTO_OUT = {"isnan", "isinf", "isfinite", "relu", "conj", "logit"}
-NOT_IN_PLACE = {"isnan", "isinf", "isfinite", "signbit", "conj", "maximum", "minimum", "fmax", "fmin"}
+NOT_INTO_OUT = {"isnan", "isinf", "isfinite", "relu", "logit"}
+NOT_IN_PLACE = {"isnan", "isinf", "isfinite", "signbit", "maximum", "minimum", "fmax", "fmin"}
 
 #: By what is responsible: the owner of a disagreement.
 PHRASES: dict[str, list[str]] = {
@@ -35,7 +35,7 @@ PHRASES: dict[str, list[str]] = {
         "lib.nn.functional.gelu({x})", "lib.nn.functional.gelu({x}, approximate='tanh')",
         "lib.nn.functional.silu({x})", "lib.nn.functional.softplus({x})", "lib.round({x}, decimals={small})",
         "lib.clamp({x}, {number}, {number})", "lib.clamp({x}, min={operand})", "{x}.clamp(max={number})",
-        "lib.logit({x}, 0.1)", "{x}.real", "{x}.imag", "-{x}", "~{x}", "abs({x})",
+        "lib.logit({x}, 0.1)", "{x}.real", "{x}.imag", "lib.conj({x}) + 0", "-{x}", "~{x}", "abs({x})",
     ],
     "binary": [
         *(f"lib.{op}({{x}}, {{operand}})" for op in BINARY),
