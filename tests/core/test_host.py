@@ -10,8 +10,8 @@ import pytest
 import tensorplay
 from tensorplay import _plugins
 from tensorplay._host import arrays, philox
-from tensorplay._host.erf import erf
-from tensorplay.errors import InvalidArgumentError
+from tensorplay._host.erf import erf, erfc
+from tensorplay.errors import DTypeError, InvalidArgumentError
 
 
 def test_erf_is_accurate_in_float64() -> None:
@@ -21,6 +21,13 @@ def test_erf_is_accurate_in_float64() -> None:
     assert np.isnan(erf(np.array([np.nan]))).all()
     assert np.signbit(erf(np.array([-0.0]))).all()
     assert erf(np.float64(0.5)).shape == ()
+
+
+def test_erfc_is_accurate_in_its_tail() -> None:
+    x = np.concatenate([np.linspace(-7, 27, 20_001), [0.46875, -0.46875, 4.0, -0.0, 0.0, np.inf, -np.inf]])
+    expected = np.array([math.erfc(value) for value in x])
+    np.testing.assert_allclose(erfc(x), expected, rtol=2e-15, atol=1e-307)
+    assert np.isnan(erfc(np.array([np.nan]))).all()
 
 
 # Known answers of the authors of Random123: counter, key, four words. The third word of the counter is 0 here.
@@ -51,6 +58,37 @@ def test_an_element_does_not_depend_on_how_many_are_drawn() -> None:
     long = philox.words(3, 8, 1000)
     assert philox.words(3, 8, 7).tolist() == long[:7].tolist()
     assert philox.words(3, 12, 7).tolist() == long[4:11].tolist()
+
+
+def test_elements_of_eight_bytes_have_two_words() -> None:
+    host = _plugins.get("cpu")
+    words = [scalar_philox(5, 0, i) for i in range(14)]
+    bits = [low + (high << 32) for low, high in zip(words[::2], words[1::2], strict=True)]
+    x = tensorplay.empty(7, dtype=tensorplay.int64)
+    host.seed(0, 5)
+    host.random_bits_(x)
+    assert host.get_rng_state(0) == (5, 16)
+    assert [value % 2**64 for value in x.tolist()] == bits
+    host.seed(0, 5)
+    y = tensorplay.empty(7, dtype=tensorplay.float64).uniform_(-1, 3)
+    assert y.tolist() == [(value >> 11) * 2.0**-53 * 4 - 1 for value in bits]
+    with pytest.raises(DTypeError, match="random_bits_: got dtype int32, expected int64"):
+        host.random_bits_(tensorplay.empty(7, dtype=tensorplay.int32))
+
+
+def test_normal_numbers_of_float64() -> None:
+    host = _plugins.get("cpu")
+    words = [scalar_philox(5, 0, i) for i in range(4)]
+    first, second = (words[i] + (words[i + 1] << 32) for i in (0, 2))
+    radius = math.sqrt(-2 * math.log((first >> 11) * 2.0**-53 + 2.0**-54))
+    angle = 2 * math.pi * (second >> 11) * 2.0**-53
+    host.seed(0, 5)
+    x = tensorplay.empty(2, dtype=tensorplay.float64).normal_(1.0, 2.0)
+    expected = [1 + 2 * radius * math.cos(angle), 1 + 2 * radius * math.sin(angle)]
+    assert x.tolist() == pytest.approx(expected, rel=1e-13)
+    many = tensorplay.empty(100_001, dtype=tensorplay.float64).normal_().numpy()
+    assert abs(many.mean()) < 0.02
+    assert abs(many.std() - 1) < 0.02
 
 
 def test_generator_state_moves_in_fours() -> None:
