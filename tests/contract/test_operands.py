@@ -112,6 +112,10 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
     if method in ("view", "reshape", "expand"):
         numel = [x.numel()] if x.numel() else [0]
         return x, draw(st.lists(st.sampled_from([-1, 1, 2, 3, 2**40, *numel, *x.shape]), max_size=4).map(tuple))
+    if method == "view_dtype":
+        return x, draw(dtypes)
+    if method == "flip":
+        return x, draw(st.lists(dims, max_size=3).map(tuple))
     if method == "permute":
         return x, draw(st.permutations(range(x.ndim)).map(tuple) | st.lists(dims, max_size=3).map(tuple))
     if method == "transpose":
@@ -127,8 +131,13 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
         return x, draw(st.floats(-5, 5)), draw(st.floats() | st.floats(-5, 5))
     if method == "random_bits_":
         return (x,)
+    numbers = scalars | st.complex_numbers(max_magnitude=5)
     if method == "fill_":
-        return x, draw(scalars)
+        return x, draw(numbers)
+    if method == "full":
+        return x.shape, draw(numbers), x.dtype, x.device
+    if method == "arange":
+        return draw(numbers), draw(numbers), draw(st.integers(-1, 3)), x.dtype, x.device
     if method == "empty":
         size = st.sampled_from([-1, 0, 1, 2, 2**31, 2**40, 2**62, 2**63])
         shape = draw(st.lists(size, max_size=3).map(tuple))
@@ -140,7 +149,8 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
 METHODS = [
     "unary", "binary", "where", "reduce", "softmax", "layer_norm", "index_select", "embedding", "matmul", "linear",
     "view", "reshape", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "as_strided",
-    "copy_", "fill_", "empty", "uniform_", "normal_", "random_bits_", "gather", "scatter_", "index", "index_put_",
+    "view_dtype", "flip", "copy_", "fill_", "full", "arange", "empty", "uniform_", "normal_", "random_bits_", "gather",
+    "scatter_", "index", "index_put_",
 ]  # fmt: skip
 
 
