@@ -355,8 +355,8 @@ TP_API tp_tensor_t *tp_arg_reduce_all(int32_t op, const tp_tensor_t *a, int32_t 
 /* Running totals along a dimension. dtype TP_DTYPE_NONE: the family's rule. The result is the same from run to run. */
 TP_API tp_tensor_t *tp_scan(int32_t op, const tp_tensor_t *a, int32_t dim, int32_t dtype, tp_tensor_t *out);
 
-/* Places that bring a dimension into order, int64; equal elements keep theirs. NaN is larger than all numbers, -0 equals
- * 0. No complex dtypes. */
+/* Places that bring a dimension into order, int64; equal elements keep theirs. NaN is larger than all numbers, -0
+ * equals 0. No complex dtypes. */
 TP_API tp_tensor_t *tp_argsort(const tp_tensor_t *a, int32_t dim, int32_t descending);
 
 /* Over one dimension; log != 0: its logarithm. Floating dtypes. */

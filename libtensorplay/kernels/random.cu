@@ -74,7 +74,8 @@ template <typename Real>
 TP_DEVICE void sine_cosine(Real angle, Real *sine, Real *cosine) {
   /* Whole quarters are taken off exactly; the rest is at most an eighth of a turn. */
   int quarter = static_cast<int>(4 * angle + static_cast<Real>(0.5));
-  Real rest = (angle - static_cast<Real>(0.25) * static_cast<Real>(quarter)) * static_cast<Real>(6.28318530717958647692);
+  Real part = angle - static_cast<Real>(0.25) * static_cast<Real>(quarter);
+  Real rest = part * static_cast<Real>(6.28318530717958647692);
   Real s = std::sin(rest), c = std::cos(rest);
   Real turned_sine = quarter & 1 ? c : s, turned_cosine = quarter & 1 ? -s : c;
   *sine = quarter & 2 ? -turned_sine : turned_sine;

@@ -212,8 +212,9 @@ tp_status_t tp_device_synchronize(int32_t device) {
 }
 
 static const char *const fault_operations[] = {
-    [TP_FAULT_OP_INDEX_SELECT] = "index_select", [TP_FAULT_OP_EMBEDDING] = "embedding", [TP_FAULT_OP_GATHER] = "gather",
-    [TP_FAULT_OP_SCATTER] = "scatter_",          [TP_FAULT_OP_INDEX] = "index",         [TP_FAULT_OP_INDEX_PUT] = "index_put_",
+    [TP_FAULT_OP_INDEX_SELECT] = "index_select", [TP_FAULT_OP_EMBEDDING] = "embedding",
+    [TP_FAULT_OP_GATHER] = "gather",             [TP_FAULT_OP_SCATTER] = "scatter_",
+    [TP_FAULT_OP_INDEX] = "index",               [TP_FAULT_OP_INDEX_PUT] = "index_put_",
 };
 
 void *tp__device_fault_word(int32_t device) { return devices[device].fault_on_device; }

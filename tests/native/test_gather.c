@@ -164,7 +164,8 @@ static void test_faults(void) {
 
 static void test_refusals(void) {
   tp_tensor_t *x = small(TP_DTYPE_float32, 2, shape), *half = small(TP_DTYPE_float16, 2, shape);
-  tp_tensor_t *index = index_of(TP_DTYPE_int64, 2, (int64_t[]){5, 8}, 1, 5, false), *far = tp_tensor_empty(4, 1, 2, shape);
+  tp_tensor_t *index = index_of(TP_DTYPE_int64, 2, (int64_t[]){5, 8}, 1, 5, false);
+  tp_tensor_t *far = tp_tensor_empty(TP_DTYPE_float32, 1, 2, shape);
   tp_tensor_t *flat = index_of(TP_DTYPE_int64, 1, shape, 0, 5, false), *row = tp_tensor_slice(x, 0, 0, 1, 1);
   tp_tensor_t *wide = tp_tensor_expand(row, 2, shape), *fits = tp_tensor_slice(index, 1, 0, 7, 1);
   CHECK(!tp_gather(x, 0, index) && tp_error_status() == TP_SHAPE);

@@ -122,7 +122,8 @@ static void check_put(const sample_t *c, bool accumulate) {
   int32_t dtype = c->tensor->dtype, skipped = c->ndim ? (int32_t)values_between(0, 2) : 0;
   int64_t repeat = skipped ? c->numel / c->shape[0] : c->numel; /* broadcast along the first dimension */
   tp_tensor_t *values = values_random(dtype, c->ndim - skipped, c->shape + skipped, &from);
-  double *size = calloc((size_t)c->tensor->numel, sizeof *size), *found = calloc((size_t)c->tensor->numel, sizeof *found);
+  size_t numel = (size_t)c->tensor->numel;
+  double *size = calloc(numel, sizeof *size), *found = calloc(numel, sizeof *found);
   CHECK_OK(tp_index_put(c->tensor, c->n, entries(c), values, accumulate));
   double *got = values_download(c->tensor);
   for (int64_t i = 0; i < c->numel; ++i) {
@@ -249,7 +250,8 @@ static void test_failures(void) {
 static void test_refusals(void) {
   tp_tensor_t *x = values_random(TP_DTYPE_float32, 2, (int64_t[]){2, 3}, NULL), *row = tp_tensor_slice(x, 0, 0, 1, 1);
   tp_tensor_t *two = random_index(1, (int64_t[]){2}, 2), *three = random_index(1, (int64_t[]){3}, 2);
-  tp_tensor_t *none = tp_tensor_empty(TP_DTYPE_float32, 0, 2, (int64_t[]){0, 0}), *wide = tp_tensor_expand(row, 2, x->shape);
+  tp_tensor_t *none = tp_tensor_empty(TP_DTYPE_float32, 0, 2, (int64_t[]){0, 0});
+  tp_tensor_t *wide = tp_tensor_expand(row, 2, x->shape);
   tp_tensor_t *nothing = tp_tensor_slice(two, 0, 0, 0, 1), *half = values_random(TP_DTYPE_float16, 0, NULL, NULL);
   const tp_tensor_t *both[] = {two, three, two}, *whole[] = {NULL, NULL}, *floats[] = {x};
   CHECK(!tp_index(x, 2, both) && tp_error_status() == TP_SHAPE);
