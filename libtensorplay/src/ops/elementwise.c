@@ -7,6 +7,7 @@ typedef enum rule { SAME, FLOAT, BOOL, MAGNITUDE } rule_t;
 
 enum {
 #define TP_UNARY(name, code, takes, rule, kernels) TP_UNARY_##name = code,
+#define TP_BINARY(name, code, takes, rule, kernels) TP_BINARY_##name = code,
 #include "../../kernels/ops.def"
 };
 
@@ -262,6 +263,9 @@ static tp_tensor_t *with_scalar(int32_t op, const tp_tensor_t *a, tp_scalar_t sc
     bool wide = call.compute == TP_DTYPE_float64 || call.compute == TP_DTYPE_complex128;
     call.scalar.as_float = wide ? (double)scalar.as_int : (double)(float)scalar.as_int;
   }
+  /* A square is a product, as torch has it: that takes no more than moving the elements. */
+  bool is_square = op == TP_BINARY_pow && !reversed && call.scalar.as_float == 2;
+  if (is_square && tp__dtype_is_floating(a->dtype)) return tp_binary(TP_BINARY_mul, a, a, out);
   return run(&call, a->device, a->ndim, a->shape, out);
 }
 
