@@ -34,13 +34,27 @@ CASES = [
     ("uniform", "o.uniform_(0, 1)", 1, 1.5),
     ("normal", "o.normal_(0, 1)", 1, 1.8),
     ("f32 to f16", "a.half()", 1.5, 0.98),
+    ("add f64", "wide + wider", 3, 0.98),
+    ("exp2", "a.exp2()", 2, 0.9),
+    ("floor", "a.floor()", 2, 0.9),
+    ("where", "lib.where(mask, a, b)", 3.25, 0.9),
+    ("cumsum, all", "a.cumsum(0)", 2, 0.9),
+    ("cumsum, rows of 4096", "rows.cumsum(-1)", 2, 0.9),
+    ("argmax, all", "noise.argmax()", 1, 0.9),
+    ("argmax, rows of 4096", "noise.view(-1, 4096).argmax(-1)", 1, 0.9),
+    # A sixteenth of the elements, since a sort takes several times their memory.
+    ("sort", "part.sort()", 4 / 16, 0.9),
+    ("sort, rows of 4096", "part.view(-1, 4096).sort(-1)", 4 / 16, 0.9),
+    ("gather, rows of 4096", "noise.view(-1, 4096).gather(-1, columns)", 4, 0.9),
+    ("index_put", "o.index_put_((places,), part)", 4 / 16, 0.9),
+    ("index_put, accumulate", "o.index_put_((places,), part, accumulate=True)", 5 / 16, 0.9),
 ]
 MATMULS = [("matmul bf16", "bfloat16", 1.0), ("matmul f16", "float16", 1.0), ("matmul f32", "float32", 1.0)]
 
 
 def names(lib: ModuleType, numel: int) -> dict[str, Any]:
     """What the statements name."""
-    a = lib.ones(numel, device="cuda")
+    a, noise = lib.ones(numel, device="cuda"), lib.rand(numel, device="cuda")
     return {
         "lib": lib,
         "functional": lib.nn.functional,
@@ -50,6 +64,13 @@ def names(lib: ModuleType, numel: int) -> dict[str, Any]:
         "rows": a.view(-1, ROW),
         "weight": lib.ones(ROW, device="cuda"),
         "bias": lib.ones(ROW, device="cuda"),
+        "wide": lib.ones(numel // 2, dtype=lib.float64, device="cuda"),
+        "wider": lib.ones(numel // 2, dtype=lib.float64, device="cuda"),
+        "mask": noise > 0.5,
+        "noise": noise,
+        "part": noise[: numel // 16],
+        "columns": lib.randint(0, ROW, (numel // ROW, ROW), device="cuda"),
+        "places": lib.randperm(numel // 16, device="cuda"),
     }
 
 
