@@ -227,10 +227,10 @@ int main(void) {
   values_start();
   for (int32_t fibres = 0; fibres < 2; ++fibres) {
     tp_emulated_set_fibres(fibres);
-    test_softmax(fibres ? 1 : 3);
+    test_softmax(fibres ? 1 : 4);
     test_softmax_of_masks();
     test_many_rows();
-    test_layer_norm(fibres ? 1 : 3);
+    test_layer_norm(fibres ? 1 : 4);
     test_out();
   }
   test_refusals();

@@ -50,15 +50,16 @@ static void check_reduce(int32_t op, const tp_tensor_t *tensor, const double *va
     expected[at] = fold(op, expected[at], values[i]);
     sizes[at] += fabs(values[i]);
   }
-  bool floating = tp__dtype_is_floating(tensor->dtype);
+  bool whole = tp__dtype_category(tensor->dtype) <= TP_CATEGORY_INT;
   for (int32_t keepdim = 0; keepdim < 2; ++keepdim) {
     tp_tensor_t *result = tp_reduce(op, tensor, dims, keepdim, TP_DTYPE_NONE, NULL);
     CHECK(result);
     CHECK(result->ndim == (keepdim ? tensor->ndim : kept) && result->numel == count && result->contiguous);
     bool is_sum = op == TP_REDUCE_sum || op == TP_REDUCE_mean;
-    int32_t natural = op == TP_REDUCE_any || op == TP_REDUCE_all ? (int32_t)TP_DTYPE_bool
-                    : is_sum && !floating                        ? (int32_t)TP_DTYPE_int64
-                                                                 : tensor->dtype;
+    bool is_test = (op == TP_REDUCE_any || op == TP_REDUCE_all) && tensor->dtype != TP_DTYPE_uint8;
+    int32_t natural = is_test           ? (int32_t)TP_DTYPE_bool
+                      : is_sum && whole ? (int32_t)TP_DTYPE_int64
+                                        : tensor->dtype;
     CHECK(result->dtype == natural);
     double *got = values_download(result);
     for (int64_t i = 0; i < count; ++i) {
@@ -66,7 +67,7 @@ static void check_reduce(int32_t op, const tp_tensor_t *tensor, const double *va
              tolerance = 0;
       /* At most 16 additions in float32 follow each other, each wrong by half a last digit; then the dtype
        * rounds. */
-      if (is_sum && floating)
+      if (is_sum && !whole)
         tolerance =
             16 * 0x1p-24 * sizes[i] / divisor + values_epsilon(tensor->dtype) / 2 * fabs(exact) + 0x1p-25;
       CHECK_CLOSE(got[i], exact, tolerance, i);
@@ -80,7 +81,10 @@ static void check_reduce(int32_t op, const tp_tensor_t *tensor, const double *va
 
 static void check_ops(const tp_tensor_t *tensor, const double *values, uint32_t dims) {
   for (int32_t op = 0; op < OPS; ++op) {
-    if (op == TP_REDUCE_mean && !tp__dtype_is_floating(tensor->dtype)) continue;
+    int32_t category = tp__dtype_category(tensor->dtype);
+    if (op == TP_REDUCE_mean && category <= TP_CATEGORY_INT) continue;
+    if ((op == TP_REDUCE_amax || op == TP_REDUCE_amin) && category == TP_CATEGORY_COMPLEX) continue;
+    if (op == TP_REDUCE_prod) continue; /* test_products */
     check_reduce(op, tensor, values, dims);
   }
 }
@@ -106,7 +110,7 @@ static void test_shapes(size_t step) {
   for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
     for (size_t t = 0; t < TP_DTYPE_COUNT; t += step) {
       double *values;
-      tp_tensor_t *tensor = values_random(value_dtypes[t], cases[c].ndim, cases[c].shape, &values);
+      tp_tensor_t *tensor = values_random((int32_t)t, cases[c].ndim, cases[c].shape, &values);
       check_ops(tensor, values, cases[c].dims);
       free(values);
       tp_tensor_release(tensor);
@@ -117,7 +121,7 @@ static void test_shapes(size_t step) {
 /* Permuted, sliced, expanded and misaligned operands. */
 static void test_layouts(void) {
   for (size_t t = 0; t < TP_DTYPE_COUNT; ++t) {
-    tp_tensor_t *base = values_random(value_dtypes[t], 3, (int64_t[]){6, 13, 45}, NULL);
+    tp_tensor_t *base = values_random((int32_t)t, 3, (int64_t[]){6, 13, 45}, NULL);
     tp_tensor_t *views[5];
     views[0] = tp_tensor_permute(base, 3, (int64_t[]){2, 0, 1});
     views[1] = tp_tensor_slice(base, 2, 1, 45, 3);
@@ -146,12 +150,76 @@ static void test_splits(void) {
   for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
     for (size_t t = 0; t < TP_DTYPE_COUNT; ++t) {
       double *values;
-      tp_tensor_t *tensor = values_random(value_dtypes[t], 2, cases[c].shape, &values);
+      tp_tensor_t *tensor = values_random((int32_t)t, 2, cases[c].shape, &values);
       check_ops(tensor, values, cases[c].dims);
       free(values);
       tp_tensor_release(tensor);
     }
   }
+}
+
+/* Integers wrap; fractions are near 1, so that float64 holds what is left of them. Rows and columns, with splits. */
+static void test_products(void) {
+  static const int64_t shapes[][2] = {{1, 1}, {3, 20}, {2, 40001}, {300, 90}, {4000, 3}};
+  for (size_t c = 0; c < sizeof shapes / sizeof *shapes; ++c) {
+    for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) {
+      const int64_t *shape = shapes[c];
+      bool whole = tp__dtype_category(dtype) <= TP_CATEGORY_INT;
+      double *values;
+      tp_tensor_release(values_random(dtype, 2, shape, &values));
+      for (int64_t i = 0; i < shape[0] * shape[1]; ++i)
+        values[i] = whole ? (double)(values_between(-2, 3) * 2 + 1) : 1 + values[i] / 4096;
+      tp_tensor_t *tensor = values_upload(dtype, 2, shape, values);
+      for (int32_t dim = 0; dim < 2; ++dim) {
+        tp_tensor_t *result = tp_reduce(TP_REDUCE_prod, tensor, 1u << dim, 0, TP_DTYPE_NONE, NULL);
+        CHECK(result && result->dtype == (whole ? (int32_t)TP_DTYPE_int64 : dtype));
+        double *got = values_download(result);
+        for (int64_t k = 0; k < shape[1 - dim]; ++k) {
+          uint64_t wrapped = 1;
+          double exact = 1;
+          for (int64_t i = 0; i < shape[dim]; ++i) {
+            double x = values[dim ? k * shape[1] + i : i * shape[1] + k];
+            wrapped *= (uint64_t)(int64_t)x;
+            exact *= x;
+          }
+          double expected = whole ? (double)(int64_t)wrapped : exact;
+          CHECK_CLOSE(got[k], expected, (values_epsilon(dtype) + 0x1p-36) * !whole * fabs(exact), k);
+        }
+        free(got);
+        tp_tensor_release(result);
+      }
+      free(values);
+      tp_tensor_release(tensor);
+    }
+  }
+}
+
+/* (1 + 2i), (3 - i), 2i and an infinite one, whose parts must not meet the zero of a beginning. */
+static void test_complex_parts(void) {
+  const double parts[] = {1, 2, 3, -1, 0, 2, (double)INFINITY, 0};
+  static const double sum[] = {4, 3}, mean[] = {4.0 / 3, 1}, product[] = {-10, 10};
+  tp_tensor_t *tensor = tp_tensor_empty(TP_DTYPE_complex128, 0, 1, (int64_t[]){4});
+  CHECK_OK(tp_tensor_copy_from_host(tensor, parts, sizeof parts));
+  tp_tensor_t *finite = tp_tensor_slice(tensor, 0, 0, 3, 1), *infinite = tp_tensor_slice(tensor, 0, 3, 4, 1);
+  const struct {
+    int32_t op;
+    const double *expected;
+  } cases[] = {{TP_REDUCE_sum, sum}, {TP_REDUCE_mean, mean}, {TP_REDUCE_prod, product}};
+  for (size_t c = 0; c < 3; ++c) {
+    double got[2];
+    tp_tensor_t *result = tp_reduce(cases[c].op, finite, 0, 0, TP_DTYPE_NONE, NULL);
+    CHECK(result && result->dtype == TP_DTYPE_complex128);
+    CHECK_OK(tp_tensor_copy_to_host(result, got, sizeof got));
+    for (int i = 0; i < 2; ++i) CHECK_CLOSE(got[i], cases[c].expected[i], 1e-15, i);
+    tp_tensor_release(result);
+    result = tp_reduce(cases[c].op, infinite, 0, 0, TP_DTYPE_NONE, NULL);
+    CHECK_OK(tp_tensor_copy_to_host(result, got, sizeof got));
+    CHECK(isinf(got[0]) && got[1] == 0);
+    tp_tensor_release(result);
+  }
+  tp_tensor_release(finite);
+  tp_tensor_release(infinite);
+  tp_tensor_release(tensor);
 }
 
 /* 10^7 equal numbers: naive float32 sums are wrong in the third digit, and the mean of ones is not one. */
@@ -188,6 +256,14 @@ static void test_dtypes(void) {
       {TP_DTYPE_float32, TP_DTYPE_bool, {1, -1, 0}, 1},
       {TP_DTYPE_bool, TP_DTYPE_NONE, {1, 1, 1}, 3},
       {TP_DTYPE_bool, TP_DTYPE_float16, {1, 1, 0}, 2},
+      {TP_DTYPE_uint8, TP_DTYPE_NONE, {200, 200, 1}, 401},
+      {TP_DTYPE_uint8, TP_DTYPE_uint8, {200, 200, 1}, 145},
+      {TP_DTYPE_float32, TP_DTYPE_int8, {1.5, 300.5, 1}, 46},
+      {TP_DTYPE_float32, TP_DTYPE_int32, {1e10, 1, 1}, -2147483647.0},
+      {TP_DTYPE_float32, TP_DTYPE_float64, {1, 0x1p-40, 0x1p-40}, 1 + 0x1p-39},
+      {TP_DTYPE_float64, TP_DTYPE_float32, {1e39, -1e39, 1}, 1},
+      {TP_DTYPE_int64, TP_DTYPE_complex64, {1, 2, 3}, 6},
+      {TP_DTYPE_complex64, TP_DTYPE_float64, {1, 2, 3}, 6},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
     double values[3];
@@ -204,7 +280,7 @@ static void test_dtypes(void) {
 }
 
 static void test_nan_wins(void) {
-  for (size_t t = 0; t < 3; ++t) {
+  for (size_t t = 0; t < sizeof floating_dtypes / sizeof *floating_dtypes; ++t) {
     for (int64_t at = 0; at < 300; at += 23) {
       double values[300];
       for (int i = 0; i < 300; ++i) values[i] = i - 150;
@@ -219,11 +295,12 @@ static void test_nan_wins(void) {
 static void test_nothing_to_reduce(void) {
   tp_tensor_t *tensor = tp_tensor_empty(TP_DTYPE_float32, 0, 2, (int64_t[]){3, 0});
   static const double expected[] = {
-      [TP_REDUCE_sum] = 0, [TP_REDUCE_mean] = (double)NAN, [TP_REDUCE_any] = 0, [TP_REDUCE_all] = 1};
+      [TP_REDUCE_sum] = 0, [TP_REDUCE_mean] = (double)NAN, [TP_REDUCE_any] = 0, [TP_REDUCE_all] = 1,
+      [TP_REDUCE_prod] = 1};
   for (int32_t op = 0; op < OPS; ++op) {
     tp_tensor_t *result = tp_reduce(op, tensor, 2, 0, TP_DTYPE_NONE, NULL);
     if (op == TP_REDUCE_amax || op == TP_REDUCE_amin) {
-      CHECK(!result && tp_error_status() == TP_SHAPE);
+      CHECK(!result && tp_error_status() == TP_INDEX);
       continue;
     }
     CHECK(result && result->numel == 3);
@@ -268,6 +345,9 @@ static void test_refusals(void) {
   tp_tensor_t *integers = values_random(TP_DTYPE_int32, 2, (int64_t[]){2, 3}, NULL);
   tp_tensor_t *floats = values_random(TP_DTYPE_float32, 2, (int64_t[]){2, 3}, NULL);
   CHECK(!tp_reduce(TP_REDUCE_mean, integers, 0, 0, TP_DTYPE_NONE, NULL) && tp_error_status() == TP_DTYPE);
+  tp_tensor_t *complex = tp_tensor_to(floats, TP_DTYPE_complex64, 0);
+  CHECK(!tp_reduce(TP_REDUCE_amax, complex, 0, 0, TP_DTYPE_NONE, NULL) && tp_error_status() == TP_DTYPE);
+  tp_tensor_release(complex);
   CHECK(!tp_reduce(TP_REDUCE_mean, floats, 0, 0, TP_DTYPE_int64, NULL) && tp_error_status() == TP_DTYPE);
   CHECK(!tp_reduce(TP_REDUCE_amax, floats, 0, 0, TP_DTYPE_float32, NULL) && tp_error_status() == TP_DTYPE);
   CHECK(!tp_reduce(TP_REDUCE_sum, floats, 4, 0, TP_DTYPE_NONE, NULL) && tp_error_status() == TP_INDEX);
@@ -288,6 +368,8 @@ int main(void) {
   test_shapes(3);
   test_nan_wins();
   tp_emulated_set_fibres(0);
+  test_products();
+  test_complex_parts();
   test_many_elements_are_exact();
   test_dtypes();
   test_nothing_to_reduce();
