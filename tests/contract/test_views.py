@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.operands import dtypes, read, seeds
+from helpers.operands import counted, dtypes, read, seeds
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -14,12 +14,6 @@ import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError, StateError
 
 same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def counted(device: str, *shape: int) -> tuple[tensorplay.Tensor, Any]:
-    """Elements that tell their place, as a tensor and as an array."""
-    array = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
-    return tensorplay.tensor(array, device=device), array
 
 
 small = st.lists(st.integers(0, 4), max_size=4).map(tuple)

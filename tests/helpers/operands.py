@@ -129,6 +129,12 @@ def poisoned(shape: tuple[int, ...], dtype: tensorplay.DType, device: str) -> te
     )
 
 
+def counted(device: str, *shape: int) -> Operand:
+    """Elements that tell their place."""
+    array = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+    return Operand(tensorplay.tensor(array, device=device), array)
+
+
 LAYOUTS = ["contiguous", "transposed", "stepped", "expanded"]
 
 #: What one case of an operation goes through: a shape with a layout, without dimensions, empty, of eight dimensions.

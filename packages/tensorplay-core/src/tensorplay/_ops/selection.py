@@ -1,7 +1,7 @@
 """Elements by their indices, int32 or int64, into a new tensor.
 
 An index outside the dimension is an OutOfRangeError: at once on the host, at the next call that waits for the device
-elsewhere. Negative indices are refused, but by `take`.
+elsewhere. Negative indices are refused, but by `take`, and by `take_along_dim` with a dimension.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import _dispatch, _shape
 from ..errors import InvalidArgumentError
+from .choice import where
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -33,7 +34,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """As `gather`, where both are broadcast together in the other dimensions; without `dim`, both as vectors."""
+    """As `gather`, where both are broadcast together in the other dimensions; without `dim`, both as vectors.
+
+    As in torch, negative indices along a dimension count from its end.
+    """
     backend = _dispatch.common("take_along_dim", input, indices)
     if dim is None:
         flat = backend.reshape(input, (input.numel(),))
@@ -51,6 +55,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         backend.expand(operand, shared[:dim] + operand.shape[dim : dim + 1] + shared[dim + 1 :])
         for operand in (input, indices)
     )
+    index = where(index < 0, index + input.shape[dim], index)
     return _dispatch.into("take_along_dim", backend.gather(whole, dim, index), out)
 
 
