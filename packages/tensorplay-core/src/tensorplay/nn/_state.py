@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from .._tensor import Tensor
@@ -15,14 +15,24 @@ class IncompatibleKeys(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+
 
 def load_state(
-    module_name: str, targets: Mapping[str, Tensor], state: Mapping[str, Tensor], strict: bool, assign: bool
+    module_name: str,
+    targets: Mapping[str, Tensor],
+    optional: Collection[str],
+    state: Mapping[str, Tensor],
+    strict: bool,
+    assign: bool,
 ) -> IncompatibleKeys:
     """Gives the tensors of `targets` the values of `state`; see `Module.load_state_dict`."""
     if not isinstance(state, Mapping):
         raise DTypeError(f"load_state_dict: got {type(state).__name__}, expected a mapping of names to tensors")
-    missing = [name for name in targets if name not in state]
+    missing = [name for name in targets if name not in state and name not in optional]
     unexpected = [name for name in state if name not in targets]
     pairs = [(name, target, state[name]) for name, target in targets.items() if name in state]
 

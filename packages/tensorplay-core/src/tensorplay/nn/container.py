@@ -20,10 +20,10 @@ class _Numbered(Module):
         return self
 
     def __len__(self) -> int:
-        return len(list(self._own(Module)))
+        return len(list(self._own_modules()))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([module for _, module in self._own(Module)])
+        return iter([module for _, module in self._own_modules()])
 
 
 class Sequential(_Numbered):
@@ -55,7 +55,7 @@ class Sequential(_Numbered):
     @overload
     def __getitem__(self, index: slice) -> Sequential: ...
     def __getitem__(self, index: int | slice) -> Module | Sequential:
-        named = list(self._own(Module))
+        named = list(self._own_modules())
         if isinstance(index, slice):
             return Sequential(dict(named[index]))
         return named[_position("Sequential", index, len(named))][1]
@@ -114,15 +114,15 @@ class ModuleDict(Module):
 
     def keys(self) -> list[str]:
         """The names, in order."""
-        return [name for name, _ in self._own(Module)]
+        return [name for name, _ in self._own_modules()]
 
     def values(self) -> list[Any]:
         """The modules, in order."""
-        return [module for _, module in self._own(Module)]
+        return [module for _, module in self._own_modules()]
 
     def items(self) -> list[tuple[str, Any]]:
         """Names and modules, in order."""
-        return list(self._own(Module))
+        return list(self._own_modules())
 
     def __len__(self) -> int:
         return len(self.keys())

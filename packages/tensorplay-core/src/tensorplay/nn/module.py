@@ -1,9 +1,4 @@
-"""The base class of all layers and models.
-
-What a module owns are its attributes: every `Parameter` and every `Module` among them, and the tensors
-registered by `register_buffer`. They live in the instance's ``__dict__`` like any attribute, so reading
-one costs no more than that, and there is no second list that could disagree.
-"""
+"""The base class of all layers and models."""
 
 from __future__ import annotations
 
@@ -11,9 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import _dtype
+from .._gradient import refuse_autograd
 from .._ops.conversion import parse_to
 from .._tensor import Tensor
-from ..errors import DTypeError, InvalidArgumentError, StateError
+from ..errors import DTypeError
+from ._hooks import Hook, HookList, RemovableHandle, call_with_hooks
+from ._registry import Registry, once
 from ._state import IncompatibleKeys, load_state
 from .parameter import Parameter
 
@@ -23,16 +21,14 @@ if TYPE_CHECKING:
     from .._device import DeviceLike
     from .._dtype import DType
 
-    Self = TypeVar("Self", bound="Module")
-
-Kind = TypeVar("Kind")
+Self = TypeVar("Self", bound="Module")
 
 
-class Module:
+class Module(Registry):
     """A part of a model: it owns parameters, buffers and other modules, and computes in `forward`.
 
     A subclass calls ``super().__init__()`` first, assigns parameters and modules as attributes, and
-    defines ``forward``. Calling the module calls ``forward``.
+    defines ``forward``. Calling the module calls ``forward``, between its hooks.
 
     Attributes
     ----------
@@ -41,10 +37,16 @@ class Module:
     """
 
     training: bool
+    _forward_pre_hooks: HookList
+    _forward_hooks: HookList
+
+    #: Names in the state that `load_state_dict` may miss.
+    _optional_state: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
-        # Names of the buffers, and whether each is part of the state (`persistent`).
         self.__dict__["_buffers"] = {}
+        self._forward_pre_hooks = HookList()
+        self._forward_hooks = HookList()
         self.training = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -52,153 +54,50 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__}: the class defines no forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._forward_pre_hooks or self._forward_hooks:
+            return call_with_hooks(self, self._forward_pre_hooks, self._forward_hooks, args, kwargs)
         return self.forward(*args, **kwargs)
 
-    # -- what a module owns ---------------------------------------------------------------------------
+    # -- hooks ----------------------------------------------------------------------------------------
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        attributes = self.__dict__
-        if "_buffers" not in attributes:
-            raise StateError(f"{type(self).__name__}: cannot set {name!r} before Module.__init__() was called")
-        former = attributes.get(name)
-        for kind in (Parameter, Module):
-            if isinstance(former, kind) and value is not None and not isinstance(value, kind):
-                raise DTypeError(f"{name}: got {type(value).__name__}, expected a {kind.__name__} or None")
-        if name in attributes["_buffers"]:
-            if value is not None and not isinstance(value, Tensor):
-                raise DTypeError(f"{name}: got {type(value).__name__}, expected a Tensor or None")
-            if isinstance(value, Parameter):
-                del attributes["_buffers"][name]
-        object.__setattr__(self, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        object.__delattr__(self, name)
-        self._buffers.pop(name, None)
-
-    _buffers: dict[str, bool]
-
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Adds a tensor that moves with the module but is no parameter.
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Calls ``hook(module, args)`` before `forward`; what it returns, unless None, takes the place of `args`.
 
         Parameters
         ----------
-        name : str
-            Name of the attribute.
-        tensor : Tensor or None
-            The buffer; None reserves the name.
-        persistent : bool
-            Whether it is part of `state_dict`.
+        hook : callable
+            It returns None, a tuple of arguments, or one argument.
+        prepend : bool
+            Whether it is called before the hooks that are there.
+        with_kwargs : bool
+            Calls ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``.
         """
-        self._check_name("register_buffer", name, Tensor)
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise DTypeError(f"register_buffer: got {type(tensor).__name__}, expected a Tensor or None")
-        self._buffers[name] = persistent
-        setattr(self, name, tensor.detach() if isinstance(tensor, Parameter) else tensor)
+        return self._forward_pre_hooks.add("register_forward_pre_hook", Hook(hook, with_kwargs), prepend)
 
-    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
-        """Adds a parameter under a name; None sets the attribute to None."""
-        self._check_name("register_parameter", name, Parameter)
-        if parameter is not None and not isinstance(parameter, Parameter):
-            raise DTypeError(f"register_parameter: got {type(parameter).__name__}, expected a Parameter or None")
-        setattr(self, name, parameter)
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Calls ``hook(module, args, result)`` after `forward`; what it returns, unless None, is the result.
 
-    def add_module(self, name: str, module: Module) -> None:
-        """Adds a module under a name."""
-        if not isinstance(module, Module):
-            raise DTypeError(f"add_module: got {type(module).__name__}, expected a Module")
-        self._check_name("add_module", name, Module)
-        setattr(self, name, module)
-
-    register_module = add_module
-
-    def _check_name(self, operation: str, name: str, kind: type) -> None:
-        """Refuses a name that is none, or that belongs to something of another kind (a method, say)."""
-        if not isinstance(name, str):
-            raise DTypeError(f"{operation}: got a name of type {type(name).__name__}, expected str")
-        if not name or "." in name:
-            raise InvalidArgumentError(f"{operation}: got the name {name!r}, expected one without dots, not empty")
-        former = getattr(self, name, None)
-        again = name in self._buffers if kind is Tensor else isinstance(former, kind)
-        if former is not None and not again:
-            raise InvalidArgumentError(
-                f"{operation}: got the name {name!r}, which is taken by a {type(former).__name__}"
-            )
-
-    def _own(self, kind: type[Kind]) -> Iterator[tuple[str, Kind]]:
-        """The attributes of one kind, in the order of their first assignment."""
-        for name, value in list(self.__dict__.items()):
-            if isinstance(value, kind):
-                yield name, value
-
-    def _own_buffers(self, persistent_only: bool = False) -> Iterator[tuple[str, Tensor]]:
-        for name, persistent in self._buffers.items():
-            tensor = self.__dict__[name]
-            if tensor is not None and (persistent or not persistent_only):
-                yield name, tensor
-
-    # -- walking through them -------------------------------------------------------------------------
-
-    def named_modules(self, prefix: str = "", _seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, each once, with dotted names; this one's name is `prefix`."""
-        seen = set() if _seen is None else _seen
-        if id(self) not in seen:
-            seen.add(id(self))
-            yield prefix, self
-            for name, module in self._own(Module):
-                yield from module.named_modules(_join(prefix, name), seen)
-
-    def modules(self) -> Iterator[Module]:
-        """This module and all below it, each once."""
-        return (module for _, module in self.named_modules())
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly below this one, each once."""
-        return _once(self._own(Module))
-
-    def children(self) -> Iterator[Module]:
-        """The modules directly below this one, each once."""
-        return (module for _, module in self.named_children())
-
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """The parameters, each once, with dotted names; without `recurse` only this module's own."""
-        modules = self.named_modules(prefix) if recurse else [(prefix, self)]
-        return _once((_join(path, name), value) for path, module in modules for name, value in module._own(Parameter))
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once."""
-        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
-
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The buffers, each once, with dotted names; without `recurse` only this module's own."""
-        modules = self.named_modules(prefix) if recurse else [(prefix, self)]
-        return _once((_join(path, name), value) for path, module in modules for name, value in module._own_buffers())
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers, each once."""
-        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
-
-    def get_submodule(self, target: str) -> Module:
-        """The module with a dotted name; "" is this one.
-
-        Raises
-        ------
-        AttributeError
-            If there is none; the text names the part that is missing.
+        Parameters
+        ----------
+        hook : callable
+            The function.
+        prepend : bool
+            Whether it is called before the hooks that are there.
+        with_kwargs : bool
+            Calls ``hook(module, args, kwargs, result)``.
+        always_call : bool
+            Whether it is called, with None as the result, also when `forward` raises.
         """
-        module = self
-        for name in target.split(".") if target else ():
-            child = module.__dict__.get(name)
-            if not isinstance(child, Module):
-                raise AttributeError(f"get_submodule: {type(module).__name__} has no module {name!r}, got {target!r}")
-            module = child
-        return module
-
-    def apply(self: Self, function: Callable[[Module], object]) -> Self:
-        """Calls a function with every module below this one, and with this one last."""
-        for module in self.children():
-            module.apply(function)
-        function(self)
-        return self
+        return self._forward_hooks.add("register_forward_hook", Hook(hook, with_kwargs, always_call), prepend)
 
     # -- modes ----------------------------------------------------------------------------------------
 
@@ -214,11 +113,40 @@ class Module:
         """Sets `training` to False here and below."""
         return self.train(False)
 
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Does nothing: there is no autograd, so no gradients."""
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Takes only False: there is no autograd.
+
+        Raises
+        ------
+        StateError
+            For True.
+        """
+        if requires_grad:
+            refuse_autograd("requires_grad_")
+        return self
+
     # -- state ----------------------------------------------------------------------------------------
 
-    def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
-        """Parameters and persistent buffers by dotted name. They share memory with the module's."""
-        return {name: tensor.detach() for name, tensor in self._named_state(prefix)}
+    def state_dict(
+        self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by dotted name. They share memory with the module's.
+
+        Parameters
+        ----------
+        destination : dict, optional
+            Takes the entries, and is returned.
+        prefix : str
+            Stands before every name.
+        keep_vars : bool
+            The module's own objects, parameters as `Parameter`, instead of plain tensors.
+        """
+        state = {} if destination is None else destination
+        state.update((name, tensor if keep_vars else tensor.detach()) for name, tensor in self._named_state(prefix))
+        return state
 
     def load_state_dict(
         self, state_dict: Mapping[str, Tensor], strict: bool = True, assign: bool = False
@@ -245,16 +173,34 @@ class Module:
         InvalidArgumentError
             A ValueError and RuntimeError that lists everything that does not fit. Nothing was changed.
         """
-        return load_state(type(self).__name__, dict(self._named_state("")), state_dict, strict, assign)
+        optional = {
+            f"{path}.{name}" if path else name
+            for path, module in self.named_modules(remove_duplicate=False)
+            for name in module._optional_state
+        }
+        return load_state(type(self).__name__, dict(self._named_state("")), optional, state_dict, strict, assign)
 
     def _named_state(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
         """The module's own tensor objects in the order of `state_dict`, shared ones under each name."""
         for name, tensor in (*self._own(Parameter), *self._own_buffers(persistent_only=True)):
             yield prefix + name, tensor
-        for name, module in self._own(Module):
+        for name, module in self._own_modules():
             yield from module._named_state(f"{prefix}{name}.")
 
     # -- dtype and device -----------------------------------------------------------------------------
+
+    def _apply(self: Self, fn: Callable[[Tensor], Tensor]) -> Self:
+        """Puts ``fn(tensor)`` in the place of every parameter and buffer, here and below.
+
+        Everything is converted before the first tensor is replaced: an error leaves the module as it was, and until
+        the end both copies take memory.
+        """
+        owned = [tensor for _, tensor in once((*self.named_parameters(), *self.named_buffers()))]
+        converted = [fn(tensor) for tensor in owned]
+        for tensor, result in zip(owned, converted, strict=True):
+            if result is not tensor:
+                tensor._replace(result)
+        return self
 
     def to(
         self: Self,
@@ -273,42 +219,48 @@ class Module:
         Raises
         ------
         DTypeError
-            A TypeError, if the dtype is not a floating one.
+            A TypeError, if the dtype is neither floating nor complex.
         """
         device, dtype, non_blocking, _ = parse_to(*args, device=device, dtype=dtype, non_blocking=non_blocking)
-        if dtype is not None and not dtype.is_floating_point:
-            raise DTypeError(f"Module.to: got {dtype}, expected a floating dtype")
+        if dtype is not None and dtype.category < _dtype.FLOAT:
+            raise DTypeError(f"Module.to: got {dtype}, expected a floating or complex dtype")
 
         def convert(tensor: Tensor) -> Tensor:
-            cast = dtype if tensor.dtype.is_floating_point else None
+            cast = dtype if tensor.dtype.category >= _dtype.FLOAT else None
             return tensor.to(device=device, dtype=cast, non_blocking=non_blocking)
 
-        owned = list(_once((name, tensor) for name, tensor in (*self.named_parameters(), *self.named_buffers())))
-        converted = [convert(tensor) for _, tensor in owned]
-        for (_, tensor), result in zip(owned, converted, strict=True):
-            if result is not tensor:
-                tensor._replace(result)
-        return self
+        return self._apply(convert)
 
     def cuda(self: Self, device: DeviceLike | None = None) -> Self:
         """Moves to a CUDA device, the current one by default; see `to`."""
-        return self.to("cuda" if device is None else device)
+        return self._apply(lambda tensor: tensor.cuda(device))
 
     def cpu(self: Self) -> Self:
         """Moves to the host; see `to`."""
-        return self.to("cpu")
+        return self._apply(Tensor.cpu)
+
+    def type(self: Self, dst_type: DType) -> Self:
+        """Casts everything, integers too; see `to`."""
+        return self._apply(lambda tensor: tensor.to(_dtype.check("Module.type", dst_type)))
 
     def float(self: Self) -> Self:
-        """Casts to float32; see `to`."""
-        return self.to(_dtype.float32)
+        """Casts what is floating to float32; see `to`."""
+        return self._cast_floating(_dtype.float32)
+
+    def double(self: Self) -> Self:
+        """Casts what is floating to float64; see `to`."""
+        return self._cast_floating(_dtype.float64)
 
     def half(self: Self) -> Self:
-        """Casts to float16; see `to`."""
-        return self.to(_dtype.float16)
+        """Casts what is floating to float16; see `to`."""
+        return self._cast_floating(_dtype.float16)
 
     def bfloat16(self: Self) -> Self:
-        """Casts to bfloat16; see `to`."""
-        return self.to(_dtype.bfloat16)
+        """Casts what is floating to bfloat16; see `to`."""
+        return self._cast_floating(_dtype.bfloat16)
+
+    def _cast_floating(self: Self, dtype: DType) -> Self:
+        return self._apply(lambda tensor: tensor.to(dtype) if tensor.dtype.is_floating_point else tensor)
 
     # -- text -----------------------------------------------------------------------------------------
 
@@ -316,23 +268,14 @@ class Module:
         """What `repr` shows in the parentheses; a subclass gives its arguments."""
         return ""
 
+    def _child_lines(self) -> list[str]:
+        """One entry for each module below, for `repr`."""
+        return [f"({name}): {module!r}" for name, module in self._own_modules()]
+
     def __repr__(self) -> str:
-        children = [f"({name}): {module!r}".replace("\n", "\n  ") for name, module in self._own(Module)]
-        own = self.extra_repr()
-        if not children:
+        own, children = self.extra_repr(), self._child_lines()
+        if not children and "\n" not in own:
             return f"{type(self).__name__}({own})"
-        lines = "".join(f"  {line}\n" for line in [own, *children] if line)
-        return f"{type(self).__name__}(\n{lines})"
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
-def _once(named: Iterator[tuple[str, Kind]]) -> Iterator[tuple[str, Kind]]:
-    """Leaves out objects that came before under another name."""
-    seen: set[int] = set()
-    for name, value in named:
-        if id(value) not in seen:
-            seen.add(id(value))
-            yield name, value
+        lines = own.split("\n") if own else []
+        lines += [child.replace("\n", "\n  ") for child in children]
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
