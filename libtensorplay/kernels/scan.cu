@@ -90,7 +90,7 @@ TP_DEVICE void store_tile(const tp_scan_args_t &p, long long first, int count, c
   });
 }
 
-/* Running totals of `units` totals, in steps that double; both buffers have UNITS places. The buffer that holds them. */
+/* Running totals of `units` totals, in steps that double, between two buffers of UNITS places. The one they end in. */
 template <typename Wide>
 TP_DEVICE const Wide *scan_units(int op, int units, Wide *from, Wide *to) {
   for (int step = 1; step < units; step *= 2) {

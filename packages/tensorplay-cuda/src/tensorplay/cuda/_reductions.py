@@ -41,16 +41,12 @@ class Reductions(Views):
     def arg_reduce(self, op: str, a: Tensor, dim: int | None, keepdim: bool = False) -> Tensor:
         arguments = (op, a, dim, keepdim)
         if dim is None:
-            return self.made(
-                "arg_reduce", arguments, native.tp_arg_reduce_all, _ARG_REDUCE[op], a._impl, keepdim
-            )
+            return self.made("arg_reduce", arguments, native.tp_arg_reduce_all, _ARG_REDUCE[op], a._impl, keepdim)
         return self.made("arg_reduce", arguments, native.tp_arg_reduce, _ARG_REDUCE[op], a._impl, dim, keepdim)
 
     def scan(self, op: str, a: Tensor, dim: int, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
         code = _NO_DTYPE if dtype is None else dtype.code
-        made = self.made(
-            "scan", (op, a, dim, dtype, out), native.tp_scan, _SCAN[op], a._impl, dim, code, or_null(out)
-        )
+        made = self.made("scan", (op, a, dim, dtype, out), native.tp_scan, _SCAN[op], a._impl, dim, code, or_null(out))
         return given(out, made)
 
     def argsort(self, a: Tensor, dim: int, descending: bool = False) -> Tensor:
