@@ -7,6 +7,7 @@ is the right one.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -75,7 +76,7 @@ def answer(call: Callable[..., Any], device: str, chosen: list[int], options: di
         return ("result", type(result))
     except TensorPlayError as error:
         assert not isinstance(error, InternalError), error
-        words = str(error).replace(", device='cuda:0'", "").replace("cuda:0", "cpu")
+        words = re.sub(r",\s+device='cuda:0'", "", str(error)).replace("cuda:0", "cpu")
         return ("error", type(error), words)
     except TypeError:
         return ("error", TypeError)

@@ -21,14 +21,15 @@ _DIVISIONS = {"trunc": "div_trunc", "floor": "floor_divide"}
 
 def add(input: Tensor | Scalar, other: Tensor | Scalar, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """input + alpha * other; of bools: or."""
-    if alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return _dispatch.binary("add", input, other, out)
     return _scaled("add", input, other, alpha, out)
 
 
 def add_(self: Tensor, other: Tensor | Scalar, *, alpha: Scalar = 1) -> Tensor:
     """As `add`, in place."""
-    if alpha == 1 and (type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend):
+    is_plain = type(alpha) is int and alpha == 1
+    if is_plain and (type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend):
         self._backend.binary("add", self, other, self)
         return self
     return add(self, other, alpha=alpha, out=self)
@@ -36,14 +37,15 @@ def add_(self: Tensor, other: Tensor | Scalar, *, alpha: Scalar = 1) -> Tensor:
 
 def sub(input: Tensor | Scalar, other: Tensor | Scalar, *, alpha: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """input - alpha * other; bool is refused."""
-    if alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return _dispatch.binary("sub", input, other, out)
     return _scaled("sub", input, other, alpha, out)
 
 
 def sub_(self: Tensor, other: Tensor | Scalar, *, alpha: Scalar = 1) -> Tensor:
     """As `sub`, in place."""
-    if alpha == 1 and (type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend):
+    is_plain = type(alpha) is int and alpha == 1
+    if is_plain and (type(other) in _SCALARS or getattr(other, "_backend", None) is self._backend):
         self._backend.binary("sub", self, other, self)
         return self
     return sub(self, other, alpha=alpha, out=self)

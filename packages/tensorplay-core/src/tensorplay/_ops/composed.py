@@ -26,10 +26,10 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
         Digits after the point that stay, of floating dtypes; negative: zeros in front of it.
     """
     _dispatch.check_tensor("round", input)
-    if decimals == 0:
+    places = _shape.integer("round", decimals)
+    if not places:
         result = _dispatch.common("round", input, optional=(out,)).unary("round", input, out)
         return result if out is None else out
-    places = _shape.integer("round", decimals)
     if not input.dtype.is_floating_point:
         raise DTypeError(f"round: got decimals={places} for dtype {input.dtype.name}, expected a floating dtype")
     x, scale = wide(input, input.dtype), 10.0 ** min(abs(places), 308)

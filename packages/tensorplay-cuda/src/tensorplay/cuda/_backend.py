@@ -125,9 +125,10 @@ class CudaBackend(Operations):
         return tensor
 
     def full(self, shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Tensor:
-        made = self.empty(shape, dtype, device)
+        arguments = (shape, value, dtype, device)
+        made = self.made("full", arguments, native.tp_tensor_empty, dtype.code, _index(device), len(shape), shape)
         status = _fill(made, value)
-        return made if status == 0 else refused(status, "full", (shape, value, dtype, device))
+        return made if status == 0 else refused(status, "full", arguments)
 
     def arange(self, start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Tensor:
         is_float = isinstance(start, float) or isinstance(step, float)
