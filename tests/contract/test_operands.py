@@ -26,7 +26,10 @@ dims = st.integers(-4, 4)
 # Mostly the dtypes and shapes that most operations take, or nothing would be accepted.
 dtypes = st.sampled_from([*DTYPES, tensorplay.float32, tensorplay.float32, tensorplay.float32, tensorplay.int64])
 scalars = st.one_of(
-    st.booleans(), st.integers(-5, 5), st.floats(-5, 5), st.sampled_from([2**63, -(2**63), 2**63 - 1, float("inf")])
+    st.booleans(),
+    st.integers(-5, 5),
+    st.floats(-5, 5),
+    st.sampled_from([2**63, -(2**63), 2**63 - 1, float("inf"), 2 - 1j]),
 )
 
 
@@ -77,6 +80,11 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
         axes = draw(st.none() | st.lists(dims, max_size=3).map(tuple))
         op = draw(st.sampled_from(list(_tables.REDUCE)))
         return op, x, axes, draw(st.booleans()), draw.maybe(draw(dtypes)), out
+    if method in ("arg_reduce", "scan", "argsort"):
+        op = draw(st.sampled_from(list(_tables.SCAN if method == "scan" else _tables.ARG_REDUCE)))
+        if method == "scan":
+            return op, x, draw(dims), draw.maybe(draw(dtypes)), out
+        return (op, x, draw.maybe(draw(dims)), draw(st.booleans())) if method == "arg_reduce" else (x, draw(dims), True)
     if method == "softmax":
         return x, draw(dims), draw(st.booleans())
     if method == "layer_norm":
@@ -147,10 +155,10 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
 
 
 METHODS = [
-    "unary", "binary", "where", "reduce", "softmax", "layer_norm", "index_select", "embedding", "matmul", "linear",
-    "view", "reshape", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "as_strided",
-    "view_dtype", "flip", "copy_", "fill_", "full", "arange", "empty", "uniform_", "normal_", "random_bits_", "gather",
-    "scatter_", "index", "index_put_",
+    "unary", "binary", "where", "reduce", "arg_reduce", "scan", "argsort", "softmax", "layer_norm", "index_select",
+    "embedding", "matmul", "linear", "view", "reshape", "transpose", "permute", "expand", "slice", "select",
+    "unsqueeze", "squeeze", "as_strided", "view_dtype", "flip", "copy_", "fill_", "full", "arange", "empty",
+    "uniform_", "normal_", "random_bits_", "gather", "scatter_", "index", "index_put_",
 ]  # fmt: skip
 
 
@@ -178,5 +186,5 @@ def test_both_accept_or_both_refuse(device: str, method: str, data: st.DataObjec
     assert refusal is None, f"the backend accepts what _operands refuses: {refusal}"
     if isinstance(spec, _operands.Spec):
         assert result.shape == spec.shape
-        out = given_[-1] if method in ("unary", "binary", "where", "reduce", "matmul") else None
+        out = given_[-1] if method in ("unary", "binary", "where", "reduce", "scan", "matmul") else None
         assert result.dtype is (spec.dtype if out is None else out.dtype)
