@@ -31,7 +31,7 @@ FUNCTIONS: dict[str, tuple[Formula, Formula]] = {
     "addcdiv": (lambda a, b, c, **o: tensorplay.addcdiv(a, b, c, value=3, **o), lambda a, b, c: a + 3 * b / c),
     "add": (lambda a, b, c, **o: tensorplay.add(a, b, alpha=0.3, **o), lambda a, b, c: a + 0.3 * b),
     "sub": (lambda a, b, c, **o: tensorplay.sub(a, b, alpha=0.3, **o), lambda a, b, c: a - 0.3 * b),
-    "clamp": (lambda a, b, c, **o: tensorplay.clamp(a, -0.5, b, **o), lambda a, b, c: np.minimum(np.maximum(a, -0.5), b)),
+    "clamp": (lambda a, b, c, **o: tensorplay.clamp(a, -1, b, **o), lambda a, b, c: np.minimum(np.maximum(a, -1), b)),
     "round": (lambda a, b, c, **o: tensorplay.round(a * 8, decimals=-1, **o), lambda a, b, c: np.round(a * 8, -1)),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers.operands import DTYPES, FLOATING, assert_close, read, values
+from helpers.operands import DTYPES, FLOATING, INTEGERS, assert_close, read, values
 
 import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, SizeOverflowError
@@ -176,3 +176,91 @@ def test_fills_are_cast(device: str, dtype: tensorplay.DType) -> None:
     assert x.fill_(tensorplay.tensor(2.5)).tolist() == [2.5] * 3
     assert x.zero_().tolist() == [0.0] * 3
     assert tensorplay.full((2,), float("inf"), dtype=dtype, device=device).tolist() == [float("inf")] * 2
+
+
+def test_complex_numbers_as_data(device: str) -> None:
+    x = tensorplay.tensor([1, 2j], device=device)
+    assert x.dtype is tensorplay.complex64
+    assert x.tolist() == [1 + 0j, 2j]
+    assert tensorplay.full((2,), 1j, dtype=tensorplay.complex128, device=device).tolist() == [1j, 1j]
+    assert tensorplay.full((), 2 - 1j, device=device).item() == 2 - 1j
+    with pytest.raises(DTypeError, match="tensor: got complex numbers for dtype float32"):
+        tensorplay.tensor([1j], dtype=tensorplay.float32, device=device)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_data_is_cast_as_elements_are(device: str, dtype: tensorplay.DType) -> None:
+    data = [1.75, -2.5, 300.0, 0.0]
+    got = tensorplay.tensor(data, dtype=dtype, device=device)
+    assert got.dtype is dtype
+    assert got.tolist() == tensorplay.tensor(data, device=device).to(dtype).tolist()
+    assert tensorplay.tensor(np.array(data, ">f4"), dtype=dtype, device=device).tolist() == got.tolist()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_new_tensors_like_this_one(device: str, dtype: tensorplay.DType) -> None:
+    x = tensorplay.ones(2, dtype=dtype, device=device)
+    for made, expected in [
+        (x.new_zeros(2, 2), [[0, 0], [0, 0]]),
+        (x.new_ones((3,)), [1, 1, 1]),
+        (x.new_full((2,), 1), [1, 1]),
+        (x.new_tensor([0, 1]), [0, 1]),
+    ]:
+        assert (made.dtype, made.device) == (dtype, x.device)
+        np.testing.assert_array_equal(read(made), expected)
+    assert (x.new_empty(4, 0).shape, x.new_empty(1).dtype) == ((4, 0), dtype)
+    assert x.new_zeros(1, dtype=tensorplay.int16, device="cpu").dtype is tensorplay.int16
+
+
+@pytest.mark.parametrize("dtype", [*FLOATING, *INTEGERS], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("ends", [(0, 10), (3, -2), (1, 1), (0, 1)])
+def test_equal_distances(device: str, dtype: tensorplay.DType, ends: tuple[int, int]) -> None:
+    if dtype is tensorplay.uint8 and min(ends) < 0:
+        pytest.skip("not a range of uint8")
+    for steps in (0, 1, 2, 5, 11):
+        expected = np.linspace(*ends, steps)
+        if dtype in INTEGERS:
+            expected = np.trunc(np.round(expected, 9)).astype(np.int64)
+        got = tensorplay.linspace(*ends, steps, dtype=dtype, device=device)
+        assert_close(got, expected, dtype)
+        if steps > 1:
+            assert got.tolist()[:: steps - 1] == list(ends)
+
+
+def test_equal_ratios(device: str) -> None:
+    assert_close(tensorplay.logspace(-1, 2, 4, device=device), np.logspace(-1, 2, 4), tensorplay.float32)
+    got = tensorplay.logspace(0, 5, 6, base=2, dtype=tensorplay.int64, device=device)
+    assert got.tolist() == [1, 2, 4, 8, 16, 32]
+    with pytest.raises(InvalidArgumentError, match="linspace: got -1 steps"):
+        tensorplay.linspace(0, 1, -1, device=device)
+    with pytest.raises(DTypeError, match="logspace: got dtype bool, expected an integer or floating dtype"):
+        tensorplay.logspace(0, 1, 3, dtype=tensorplay.bool, device=device)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda dtype: dtype.name)
+def test_arange_cuts_fractions_as_torch_does(device: str, dtype: tensorplay.DType) -> None:
+    expected = [0, 1] if dtype is tensorplay.int64 else [0, 1, 2]
+    assert tensorplay.arange(0, 2.5, dtype=dtype, device=device).tolist() == expected
+    assert tensorplay.arange(0.5, 3.5, dtype=dtype, device=device).tolist() == [0, 1, 2]
+    for bad in (tensorplay.bool, tensorplay.complex64):
+        with pytest.raises(DTypeError, match=f"arange: got dtype {bad.name}"):
+            tensorplay.arange(3, dtype=bad, device=device)
+    with pytest.raises(DTypeError, match="arange: got the number"):
+        tensorplay.arange(1j, device=device)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (0, 3), (0, 0)])
+def test_identity(device: str, dtype: tensorplay.DType, shape: tuple[int, int]) -> None:
+    got = tensorplay.eye(*shape, dtype=dtype, device=device)
+    assert got.dtype is dtype
+    np.testing.assert_array_equal(read(got), np.eye(*shape))
+
+
+def test_strides_of_choice(device: str) -> None:
+    x = tensorplay.empty_strided((2, 3), (1, 2), dtype=tensorplay.int8, device=device)
+    assert (x.shape, x.stride(), x.dtype) == ((2, 3), (1, 2), tensorplay.int8)
+    assert x.fill_(3).tolist() == [[3, 3, 3], [3, 3, 3]]
+    assert tensorplay.empty_strided((0, 3), (5, 1), device=device).shape == (0, 3)
+    with pytest.raises(InvalidArgumentError, match="as_strided: got"):
+        tensorplay.empty_strided((2, 3), (1,), device=device)

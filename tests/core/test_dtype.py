@@ -71,3 +71,45 @@ def test_casts_go_within_or_above_the_category() -> None:
 def test_what_is_no_dtype() -> None:
     with pytest.raises(DTypeError, match="to: got dtype <class 'numpy.float32'>, expected a tensorplay dtype: bool"):
         tensorplay.ones(1).to(dtype=np.float32)
+
+
+def test_which_dtype_operands_have_together() -> None:
+    one = {name: tensorplay.ones(1, dtype=dtype) for name, dtype in _dtype.DTYPES.items()}
+    point = {name: x[0] for name, x in one.items()}
+    for a, b, expected in [
+        (1, 0.5, "float32"),
+        (True, 2, "int64"),
+        (1, 1j, "complex64"),
+        (one["int8"], 5, "int8"),
+        (one["int8"], 0.5, "float32"),
+        (one["float16"], 0.5, "float16"),
+        (one["float16"], 1j, "complex64"),
+        (one["float64"], 1j, "complex128"),
+        (one["uint8"], one["int8"], "int16"),
+        (one["float16"], one["bfloat16"], "float32"),
+        (one["float64"], one["complex64"], "complex128"),
+        (one["int8"], point["int64"], "int8"),
+        (one["int8"], point["float64"], "float64"),
+        (one["float16"], point["float64"], "float16"),
+        (point["int8"], point["int64"], "int64"),
+        (point["int8"], 300, "int8"),
+        (one["bool"], 1, "int64"),
+    ]:
+        found = tensorplay.result_type(a, b)
+        assert found is tensorplay.result_type(b, a) is _dtype.DTYPES[expected]
+        assert isinstance(a, int) or (a + b).dtype is found
+    assert tensorplay.promote_types(tensorplay.uint8, tensorplay.int8) is tensorplay.int16
+    assert tensorplay.can_cast(tensorplay.float64, tensorplay.float16)
+    assert not tensorplay.can_cast(tensorplay.complex64, tensorplay.float64)
+    with pytest.raises(DTypeError, match="result_type: got str, expected a tensor or a number"):
+        tensorplay.result_type("1", 2)  # type: ignore[arg-type]
+
+
+def test_what_tensors_tell_of_their_dtype() -> None:
+    for dtype in _dtype.DTYPES.values():
+        x = tensorplay.zeros(1, dtype=dtype)
+        assert tensorplay.is_floating_point(x) is x.is_floating_point() is dtype.is_floating_point
+        assert tensorplay.is_complex(x) is x.is_complex() is dtype.is_complex
+        assert tensorplay.is_signed(x) is x.is_signed() is dtype.is_signed
+    with pytest.raises(DTypeError, match="is_complex: got complex, expected a tensor"):
+        tensorplay.is_complex(1j)  # type: ignore[arg-type]
