@@ -70,9 +70,10 @@ def _around(input: Tensor, kept: Tensor, sides: Sequence[tuple[int, int, int]], 
     if plain is None:
         raise DTypeError(f"pad: got value {value!r}, expected a number")
     backend = input._backend
-    shape = list(input.shape)
+    sizes = list(input.shape)
     for dim, before, behind in sides:
-        shape[dim] += before + behind
+        sizes[dim] += before + behind
+    shape = _shape.check_sizes("pad", sizes, input.dtype.itemsize)
     result = backend.full(shape, plain, input.dtype, input.device)
     inner = result
     for dim, before, _ in sides:

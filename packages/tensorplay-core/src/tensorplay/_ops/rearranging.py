@@ -61,7 +61,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     """
     _dispatch.check_tensor("roll", input)
     steps = _shape.integers("roll", (shifts,))
-    if dims is None or dims == ():
+    if dims is None or (isinstance(dims, tuple) and not dims):
         if len(steps) != 1:
             raise InvalidArgumentError(f"roll: got shifts {steps} without dimensions, expected one shift")
         return roll(views.ravel(input), steps, 0).reshape(input.shape)
@@ -116,9 +116,9 @@ def repeat_interleave(
     count = _shape.integer("repeat_interleave", repeats)
     if count < 0:
         raise InvalidArgumentError(f"repeat_interleave: got {count} repeats, expected 0 or more")
-    shape = input.shape
-    wide = views.unsqueeze(input, dim + 1).expand(*shape[: dim + 1], count, *shape[dim + 1 :])
-    return wide.reshape(*shape[:dim], shape[dim] * count, *shape[dim + 1 :])
+    lead, size, trail = input.shape[:dim], input.shape[dim], input.shape[dim + 1 :]
+    wide = (*lead, size, count, *trail)
+    return _spread("repeat_interleave", views.unsqueeze(input, dim + 1), wide, (*lead, size * count, *trail))
 
 
 def _repeated_places(repeats: Tensor, size: int, total: int | None) -> Tensor:
@@ -151,7 +151,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.ndim != 1:
         raise InvalidArgumentError(f"diag: got shape {input.shape}, expected one or two dimensions")
     size = input.shape[0] + abs(offset)
-    result = input._backend.full((size, size), 0, input.dtype, input.device)
+    shape = _shape.check_sizes("diag", (size, size), input.dtype.itemsize)
+    result = input._backend.full(shape, 0, input.dtype, input.device)
     result._backend.copy_(views.diagonal(result, offset), input)
     return result
 
@@ -170,6 +171,13 @@ def _repeated(operation: str, input: Tensor, counts: _shape.Shape) -> Tensor:
         apart += [size] if count == 1 else [1, size]
         wide += [size] if count == 1 else [count, size]
     whole = [size * count for size, count in zip(shape, counts, strict=True)]
-    result = views.reshape(input, apart).expand(wide).reshape(whole)
-    # Where nothing is repeated, reshape gives a view.
-    return result.clone() if set(counts) <= {1} else result
+    return _spread(operation, views.reshape(input, apart), wide, whole)
+
+
+def _spread(operation: str, source: Tensor, wide: Sequence[int], whole: Sequence[int]) -> Tensor:
+    """A new tensor of the shape `whole`, into which, seen in the shape `wide`, the source is broadcast."""
+    shape = _shape.check_sizes(operation, whole, source.dtype.itemsize)
+    backend = source._backend
+    result = backend.empty(shape, source.dtype, source.device)
+    backend.copy_(backend.view(result, wide), source)
+    return result

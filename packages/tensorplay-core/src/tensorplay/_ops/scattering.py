@@ -1,8 +1,8 @@
 """Elements by their indices, int32 or int64, written: methods in place, and the same into a copy.
 
-Indices out of range are told as in `tensorplay._ops.selection`; those of slices and of `index_put_` may be negative, and
-count from the end. Of several values for one place any one stays (host:
-the last); sums are the same from run to run.
+Indices out of range are told as in `tensorplay._ops.selection`; those of slices and of `index_put_` may be negative,
+and count from the end. Of several values for one place any one stays (host: the last); sums are the same from run to
+run.
 """
 
 from __future__ import annotations

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _dispatch, _shape
+from .. import _dispatch, _operands, _shape
 from ..errors import InvalidArgumentError
 from .choice import where
 
 if TYPE_CHECKING:
+    from .._backend import Backend
     from .._tensor import Tensor
 
 
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` at `index`, which has at most one dimension."""
     dim = _shape.integer("index_select", dim)
-    result = _dispatch.common("index_select", input, index).index_select(input, dim, index)
-    return _dispatch.into("index_select", result, out)
+    backend = _dispatch.common("index_select", input, index, optional=(out,))
+    if out is not None:
+        # Now, and not when an index may have been found to be wrong: a device tells that later.
+        _operands.into("index_select", _operands.index_select(input, dim, index), out)
+    return _dispatch.into("index_select", backend.index_select(input, dim, index), out)
 
 
 def gather(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -30,7 +34,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None)
     smaller than `input`.
     """
     dim = _shape.integer("gather", dim)
-    return _dispatch.into("gather", _dispatch.common("gather", input, index).gather(input, dim, index), out)
+    return _gathered("gather", _dispatch.common("gather", input, index, optional=(out,)), input, dim, index, out)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -38,12 +42,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
 
     As in torch, negative indices along a dimension count from its end.
     """
-    backend = _dispatch.common("take_along_dim", input, indices)
+    backend = _dispatch.common("take_along_dim", input, indices, optional=(out,))
     if dim is None:
-        flat = backend.reshape(input, (input.numel(),))
-        return _dispatch.into(
-            "take_along_dim", backend.gather(flat, 0, backend.reshape(indices, (indices.numel(),))), out
-        )
+        flat, places = (backend.reshape(operand, (operand.numel(),)) for operand in (input, indices))
+        return _gathered("take_along_dim", backend, flat, 0, places, out)
     if input.ndim != indices.ndim:
         raise InvalidArgumentError(
             f"take_along_dim: got shapes {input.shape} and {indices.shape}, expected equally many dimensions"
@@ -56,7 +58,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         for operand in (input, indices)
     )
     index = where(index < 0, index + input.shape[dim], index)
-    return _dispatch.into("take_along_dim", backend.gather(whole, dim, index), out)
+    return _gathered("take_along_dim", backend, whole, dim, index, out)
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:
@@ -64,3 +66,10 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     backend = _dispatch.common("take", input, index)
     flat = backend.reshape(input, (input.numel(),))
     return backend.index(flat, [index])
+
+
+def _gathered(operation: str, backend: Backend, a: Tensor, dim: int, index: Tensor, out: Tensor | None) -> Tensor:
+    if out is not None:
+        # As in `index_select`.
+        _operands.into(operation, _operands.gather(a, dim, index), out)
+    return _dispatch.into(operation, backend.gather(a, dim, index), out)

@@ -88,7 +88,7 @@ def _spread(
     correction: float | None,
 ) -> tuple[Tensor, Tensor]:
     """Variance or deviation, and mean."""
-    dtype = _with_fractions(operation, input, input.dtype if _dispatch.is_tensor(input) else None)
+    dtype = _with_fractions(operation, input, None)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:
@@ -122,7 +122,7 @@ def norm(
     dtype : DType, optional
         What the elements are cast to before.
     """
-    result = _with_fractions("norm", input, dtype or getattr(input, "dtype", None))
+    result = _with_fractions("norm", input, dtype)
     if isinstance(p, str) and p != "fro":
         raise DTypeError(f"norm: got p={p!r}, expected a number or 'fro'")
     power = 2.0 if p is None or isinstance(p, str) else _dispatch.real("norm", p)
@@ -143,8 +143,9 @@ def norm(
 
 
 def _with_fractions(operation: str, input: Tensor, dtype: DType | None) -> DType:
+    """The dtype that is asked for, or that of the tensor, once it holds fractions."""
     _dispatch.check_tensor(operation, input)
-    dtype = _dtype.check(operation, dtype)
+    dtype = input.dtype if dtype is None else _dtype.check(operation, dtype)
     if dtype.category < _dtype.FLOAT:
         raise DTypeError(f"{operation}: got dtype {dtype.name}, expected a floating or complex dtype")
     return dtype
