@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._tensor import Tensor
 from . import functional
+from ._functional._arguments import probability
 from .module import Module
 
 
@@ -18,7 +19,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        self.p = functional.check_probability("Dropout", p)
+        self.p = probability("Dropout", p)
 
     def forward(self, input: Tensor) -> Tensor:
         """Any shape to the same shape."""
