@@ -86,8 +86,8 @@ PHRASES: dict[str, list[str]] = {
         "{x}.double()", "{x}.long()", "{x}.copy_({y})", "{x}.fill_({number})", "{x}.zero_()", "{x}.expand_as({y})",
         "{x}.size({dim})", "{x}.numel()", "{x}.tolist()", "repr({x})", "len({x})", "bool({x})", "int({x})",
         "float({x})", "{x}.item()", "lib.squeeze({x}, {dim})", "lib.swapaxes({x}, {dim}, {dim})",
-        "{x}.view(lib.{dtype})", "[row for row in {x}]", "{x}.element_size()", "{x}.as_strided((2, 2), (1, 1))",
-        "lib.narrow({x}, {dim}, 0, 1)",
+        "{x}.view(lib.{dtype}).clone()", "[row for row in {x}]", "{x}.element_size()",
+        "{x}.as_strided((2, 2), (1, 1))", "lib.narrow({x}, {dim}, 0, 1)",
     ],
     "index": [
         "{x}[{key}]", "{x}[{key}]", "{x}[{key}]", "{x}[{mask}]", "{x}[{near_mask}]", "{x}[{index}]",
