@@ -92,6 +92,14 @@ def test_many_repeated_places(device: str) -> None:
         assert_close(total, expected, dtype, room=3000.0)
 
 
+def test_places_without_dimensions(device: str) -> None:
+    x, at = tensorplay.ones((), device=device), tensorplay.tensor(0, device=device)
+    source = tensorplay.tensor([3.0, 4.0], device=device)
+    assert x.scatter(0, at, source).item() == 3
+    assert x.scatter_add(-1, at, source).item() == 4
+    assert source.gather(0, at).item() == 3
+
+
 def test_places_out_of_range(device: str) -> None:
     x = tensorplay.ones(2, 3, device=device)
     for number in (3, -1):

@@ -43,7 +43,8 @@ class Indexing(Views):
         if 0 in index.shape:
             return
         key = _along("scatter_", target._impl, dim, index._impl)
-        used = source._impl[tuple(map(slice, index.shape))] if source.ndim else source._impl
+        # An index without dimensions is one place.
+        used = source._impl[tuple(map(slice, index.shape or (1,)))] if source.ndim else source._impl
         # A reshape of an array without dimensions is a view, which is written into.
         whole = target._impl if target.ndim else target._impl.reshape(1)
         _put(whole, key, used if used.ndim else used.reshape(1), accumulate)
