@@ -130,26 +130,18 @@ TP_DEVICE void tp_store(void *base, int dtype, long long index, From value) {
   }
 }
 
-/* The value as an element of that dtype would hold it. */
+/* The value as an element of the dtype would hold it, one whose elements are computed in T. */
 template <typename T>
 TP_DEVICE T tp_round(T value, int dtype) {
-  switch (dtype) {
-    case TP_DTYPE_float16:
-      return tp_cast<T>(tp_cast<__half>(value));
-    case TP_DTYPE_bfloat16:
-      return tp_cast<T>(tp_cast<__nv_bfloat16>(value));
-    case TP_DTYPE_float32:
-      return tp_cast<T>(tp_cast<float>(value));
-    case TP_DTYPE_uint8:
-      return tp_cast<T>(tp_cast<unsigned char>(value));
-    case TP_DTYPE_int8:
-      return tp_cast<T>(tp_cast<signed char>(value));
-    case TP_DTYPE_int16:
-      return tp_cast<T>(tp_cast<short>(value));
-    case TP_DTYPE_int32:
-      return tp_cast<T>(tp_cast<int>(value));
-    case TP_DTYPE_bool:
-      return tp_cast<T>(tp_cast<bool>(value));
+  if constexpr (tp_same<T, float>::value) {
+    if (dtype == TP_DTYPE_float16) return tp_wide(tp_cast<__half>(value));
+    if (dtype == TP_DTYPE_bfloat16) return tp_wide(tp_cast<__nv_bfloat16>(value));
+  } else if constexpr (tp_same<T, long long>::value) {
+    if (dtype == TP_DTYPE_bool) return value != 0;
+    if (dtype == TP_DTYPE_uint8) return static_cast<unsigned char>(value);
+    if (dtype == TP_DTYPE_int8) return static_cast<signed char>(value);
+    if (dtype == TP_DTYPE_int16) return static_cast<short>(value);
+    if (dtype == TP_DTYPE_int32) return static_cast<int>(value);
   }
   return value;
 }

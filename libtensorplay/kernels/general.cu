@@ -20,11 +20,9 @@ struct tp_general_of {
   static constexpr bool BOOL = true, INT = true, COMPLEX = complex;
 };
 
-/* In the types wider than what is computed: nothing is lost there. */
 template <typename T>
 TP_DEVICE void tp_general_round(tp_general_unit<T> &x, int dtype) {
-  if constexpr (tp_same<T, float>::value || tp_same<T, long long>::value)
-    for (int i = 0; i < TP_GENERAL_UNIT; ++i) x.at[i] = tp_round(x.at[i], dtype);
+  for (int i = 0; i < TP_GENERAL_UNIT; ++i) x.at[i] = tp_round(x.at[i], dtype);
 }
 
 template <typename T>
