@@ -252,7 +252,7 @@ class Backend(ABC):
         """Writes the elements of `source` where `gather` would read, or adds them; faults as there.
 
         `source` has the index's shape or more, and the target's dtype. Equal indices: of several writes any one
-        stays (host: the last); sums are the same from run to run.
+        stays (host: the last); sums are the same from run to run. What shares memory with the target is read first.
         """
         raise NotImplementedError
 

@@ -203,9 +203,3 @@ def into(operation: str, result: Tensor, out: Tensor | None) -> Tensor:
     _operands.into(operation, _operands.Spec(result.shape, result.dtype, result.device, result.dtype), out)
     copy_(out, result)
     return out
-
-
-def apart(source: Tensor, target: Tensor) -> Tensor:
-    """The source; or a copy, where writing to the target might change it."""
-    shared = source._backend.storage_id(source._impl) == target._backend.storage_id(target._impl)
-    return source.clone() if shared else source

@@ -81,7 +81,7 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
         return
     while values.ndim and values.shape[0] == 1:
         values = values.select(0, 0)
-    backend.index_put_(view, _indices(view, picks), _dispatch.apart(values, view))
+    backend.index_put_(view, _indices(view, picks), values)
 
 
 def tensors_of(tensor: Tensor, keys: Sequence[Any]) -> list[Tensor | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from .. import _dispatch, _shape
 from ..errors import DTypeError
@@ -27,6 +27,12 @@ class Extremes(NamedTuple):
     max: Tensor
 
 
+@overload
+def max(
+    input: Tensor, dim: Tensor | None = None, *, other: Tensor | None = None, out: Tensor | None = None
+) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> Found: ...
 def max(
     input: Tensor,
     dim: int | Tensor | None = None,
@@ -47,6 +53,12 @@ def max(
     return _extreme("max", input, dim, keepdim, other, out)
 
 
+@overload
+def min(
+    input: Tensor, dim: Tensor | None = None, *, other: Tensor | None = None, out: Tensor | None = None
+) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> Found: ...
 def min(
     input: Tensor,
     dim: int | Tensor | None = None,

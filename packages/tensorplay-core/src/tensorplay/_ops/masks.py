@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 from .. import _dispatch, _dtype, _shape
 from ..errors import DTypeError, InvalidArgumentError
@@ -37,6 +37,12 @@ def true_indices(mask: Tensor) -> list[Tensor]:
     return indices
 
 
+@overload
+def nonzero(input: Tensor) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False]) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
     """The indices of the elements that are not 0, in C order, int64.
 

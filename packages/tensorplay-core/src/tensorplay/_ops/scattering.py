@@ -104,7 +104,7 @@ def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
         raise DTypeError(f"index_put_: got indices of {type(indices).__name__}, expected a tuple of tensors")
     backend = _dispatch.common("index_put_", input, values)
     chosen = _indexing.tensors_of(input, indices)
-    backend.index_put_(input, chosen, _dispatch.apart(values, input), _flag("index_put_", accumulate))
+    backend.index_put_(input, chosen, values, _flag("index_put_", accumulate))
     return input
 
 
@@ -122,8 +122,7 @@ def _scatter(
     dim = _shape.integer(operation, dim)
     backend = _dispatch.common(operation, target, index)
     if _dispatch.is_tensor(source):
-        backend = _dispatch.common(operation, target, source)
-        source = _dispatch.apart(source, target)
+        _dispatch.common(operation, target, source)
     else:
         source = backend.expand(_filled(operation, target, source), index.shape)
     backend.scatter_(target, dim, index, source, accumulate)
@@ -140,7 +139,7 @@ def _put_slices(
         source = source.reshape(1)
     if source.shape != shape:
         raise InvalidArgumentError(f"{operation}: got a source of shape {source.shape}, expected {shape}")
-    backend.index_put_(view, where, _dispatch.apart(source, target), accumulate)
+    backend.index_put_(view, where, source, accumulate)
     return target
 
 

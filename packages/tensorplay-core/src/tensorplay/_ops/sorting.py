@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from .. import _dispatch, _shape
 from ..errors import DTypeError, OutOfRangeError
@@ -79,6 +79,10 @@ def kthvalue(
     return found("kthvalue", input, dim, _one(order, dim, place - 1), keepdim, out)
 
 
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> Found: ...
 def median(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None
 ) -> Tensor | Found:
