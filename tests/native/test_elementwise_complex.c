@@ -102,8 +102,8 @@ static void test_ops(void) {
     for (size_t k = 0; k < sizeof unary / sizeof *unary; ++k) {
       int32_t op = unary[k];
       for (int i = 0; i < N; ++i) expected[i] = unary_expected(op, x[i]);
-      check_near(tp_unary(op, a, NULL), op == UNARY_abs ? real : op == UNARY_logical_not ? (int32_t)TP_DTYPE_bool : dtype,
-                 N, expected);
+      int32_t result = op == UNARY_abs ? real : op == UNARY_logical_not ? (int32_t)TP_DTYPE_bool : dtype;
+      check_near(tp_unary(op, a, NULL), result, N, expected);
     }
     for (size_t k = 0; k < sizeof binary / sizeof *binary; ++k) {
       int32_t op = binary[k], result = op <= BINARY_div ? dtype : (int32_t)TP_DTYPE_bool;

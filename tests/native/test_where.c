@@ -82,7 +82,8 @@ static void test_layouts(void) {
 /* A number without dimensions is cast to the other operand's dtype, within its category. */
 static void test_weak(void) {
   const int64_t shape[] = {9};
-  tp_tensor_t *condition = values_random(TP_DTYPE_bool, 1, shape, NULL), *a = values_random(TP_DTYPE_float16, 1, shape, NULL);
+  tp_tensor_t *condition = values_random(TP_DTYPE_bool, 1, shape, NULL);
+  tp_tensor_t *a = values_random(TP_DTYPE_float16, 1, shape, NULL);
   tp_tensor_t *one = values_random(TP_DTYPE_float32, 0, NULL, NULL);
   check_where(condition, a, one, 1, shape);
   check_where(condition, one, a, 1, shape);
