@@ -5,6 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import fresh
 
 import tensorplay as tp
 from tensorplay import _dtype, errors
@@ -50,8 +51,8 @@ def test_source_may_change_after_the_copy(gpu: None) -> None:
 
 
 def test_unknown_dtype_is_refused(gpu: None) -> None:
-    with pytest.raises(errors.DTypeError, match="complex64"):
-        backend.from_host(np.zeros(2, dtype=np.complex64), tp.device("cuda:0"))
+    with pytest.raises(errors.DTypeError, match="uint32"):
+        backend.from_host(np.zeros(2, dtype=np.uint32), tp.device("cuda:0"))
 
 
 def test_bfloat16_is_not_float16(gpu: None) -> None:
@@ -168,3 +169,15 @@ def test_state_of_the_generator_goes_back(gpu: None) -> None:
     assert tp.rand(4, device="cuda").tolist() == following
     with pytest.raises(errors.InvalidArgumentError):
         backend.set_rng_state(0, 5, 3)
+
+
+def test_a_default_dtype_from_before_the_start_is_told(gpu: None) -> None:
+    printed = fresh.run("""
+        import tensorplay as tp
+        tp.set_default_dtype(tp.float64)
+        ones = tp.ones(2, dtype=tp.int64, device="cuda")
+        print((ones / 3).dtype, (ones + 0.1).tolist())
+        tp.set_default_dtype(tp.float16)
+        print(ones.exp().dtype)
+    """)
+    assert printed.split("\n") == ["tensorplay.float64 [1.1, 1.1]", "tensorplay.float16", ""]
