@@ -43,12 +43,14 @@ TENSORS: list[Callable[[str], tensorplay.Tensor]] = [
     lambda d: tensorplay.zeros(2, 3, device=d)[:, ::2],
 ]
 FILES = ("load", "save")
+# They change what other tests see.
+SETTINGS = ("set_default_dtype", "set_printoptions")
 OPERATORS = [
     "__add__", "__radd__", "__iadd__", "__pow__", "__rpow__", "__matmul__", "__and__", "__eq__", "__getitem__",
     "__setitem__", "__contains__", "__len__", "__int__", "__float__", "__index__", "__bool__",
 ]  # fmt: skip
 CALLS: dict[str, Callable[..., Any]] = {
-    **{n: getattr(tensorplay, n) for n in tensorplay.__all__ if n not in FILES},
+    **{n: getattr(tensorplay, n) for n in tensorplay.__all__ if n not in (*FILES, *SETTINGS)},
     **{f"nn.functional.{n}": getattr(F, n) for n in F.__all__},
     **{f"Tensor.{n}": getattr(tensorplay.Tensor, n) for n in dir(tensorplay.Tensor) if not n.startswith("_")},
     **{f"Tensor.{n}": getattr(tensorplay.Tensor, n) for n in OPERATORS},
