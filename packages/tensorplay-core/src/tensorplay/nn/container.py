@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, TypeVar, overload
 
-from ..errors import OutOfRangeError
+from ._position import position
 from .module import Module
 
 Self = TypeVar("Self", bound="_Numbered")
@@ -19,11 +20,47 @@ class _Numbered(Module):
         self.add_module(str(len(self)), module)
         return self
 
+    def extend(self: Self, modules: Iterable[Module]) -> Self:
+        """Adds modules at the end."""
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self: Self, index: int, module: Module) -> Self:
+        """Puts a module before the one at an index; those behind it are renamed."""
+        modules = list(self)
+        place = index if index == len(modules) else position(type(self).__name__, index, len(modules))
+        self._renumber([*modules[:place], module, *modules[place:]])
+        return self
+
+    def pop(self, index: int = -1) -> Any:
+        """Removes the module at an index and returns it; those behind it are renamed."""
+        module = list(self)[position(type(self).__name__, index, len(self))]
+        del self[index]
+        return module
+
+    def _renumber(self, modules: list[Any]) -> None:
+        for name, _ in list(self._own_modules()):
+            delattr(self, name)
+        for place, module in enumerate(modules):
+            self.add_module(str(place), module)
+
     def __len__(self) -> int:
         return len(list(self._own_modules()))
 
     def __iter__(self) -> Iterator[Any]:
         return iter([module for _, module in self._own_modules()])
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        named = list(self._own_modules())
+        setattr(self, named[position(type(self).__name__, index, len(named))][0], module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self)
+        if not isinstance(index, slice):
+            index = position(type(self).__name__, index, len(modules))
+        del modules[index]
+        self._renumber(modules)
 
 
 class Sequential(_Numbered):
@@ -40,7 +77,7 @@ class Sequential(_Numbered):
         if len(modules) == 1 and isinstance(modules[0], Mapping):
             named: Iterable[tuple[str, Any]] = modules[0].items()
         else:
-            named = ((str(position), module) for position, module in enumerate(modules))
+            named = ((str(place), module) for place, module in enumerate(modules))
         for name, module in named:
             self.add_module(name, module)
 
@@ -58,7 +95,7 @@ class Sequential(_Numbered):
         named = list(self._own_modules())
         if isinstance(index, slice):
             return Sequential(dict(named[index]))
-        return named[_position("Sequential", index, len(named))][1]
+        return named[position("Sequential", index, len(named))][1]
 
 
 class ModuleList(_Numbered):
@@ -74,12 +111,6 @@ class ModuleList(_Numbered):
         super().__init__()
         self.extend(modules or ())
 
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
-        """Adds modules at the end."""
-        for module in modules:
-            self.append(module)
-        return self
-
     @overload
     def __getitem__(self, index: int) -> Any: ...
     @overload
@@ -88,10 +119,16 @@ class ModuleList(_Numbered):
         modules = list(self)
         if isinstance(index, slice):
             return ModuleList(modules[index])
-        return modules[_position("ModuleList", index, len(modules))]
+        return modules[position("ModuleList", index, len(modules))]
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        self.add_module(str(_position("ModuleList", index, len(self))), module)
+    def _child_lines(self) -> list[str]:
+        """Equal neighbours as one entry."""
+        lines, place = [], 0
+        for text, equals in groupby(map(repr, self)):
+            count = len(list(equals))
+            lines.append(f"({place}): {text}" if count == 1 else f"({place}-{place + count - 1}): {count} x {text}")
+            place += count
+        return lines
 
 
 class ModuleDict(Module):
@@ -107,9 +144,9 @@ class ModuleDict(Module):
         super().__init__()
         self.update(modules or {})
 
-    def update(self, modules: Mapping[str, Module]) -> None:
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Adds or replaces entries."""
-        for name, module in modules.items():
+        for name, module in modules.items() if isinstance(modules, Mapping) else modules:
             self[name] = module
 
     def keys(self) -> list[str]:
@@ -124,6 +161,17 @@ class ModuleDict(Module):
         """Names and modules, in order."""
         return list(self._own_modules())
 
+    def pop(self, key: str) -> Any:
+        """Removes an entry and returns its module."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def clear(self) -> None:
+        """Removes all entries."""
+        for name in self.keys():
+            del self[name]
+
     def __len__(self) -> int:
         return len(self.keys())
 
@@ -133,22 +181,15 @@ class ModuleDict(Module):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and isinstance(self.__dict__.get(name), Module)
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self:
-            raise KeyError(name)
-        return self.__dict__[name]
+    def __getitem__(self, key: str) -> Any:
+        if key not in self:
+            raise KeyError(key)
+        return self.__dict__[key]
 
-    def __setitem__(self, name: str, module: Module) -> None:
-        self.add_module(name, module)
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
 
-    def __delitem__(self, name: str) -> None:
-        if name not in self:
-            raise KeyError(name)
-        delattr(self, name)
-
-
-def _position(container: str, index: int, length: int) -> int:
-    """An index from 0 to length - 1; negative ones count from the end."""
-    if not -length <= index < length:
-        raise OutOfRangeError(f"{container}: got index {index}, expected {-length} to {length - 1}")
-    return index % length
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        delattr(self, key)

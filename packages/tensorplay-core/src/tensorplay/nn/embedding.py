@@ -61,6 +61,27 @@ class Embedding(Module):
         """Indices of any shape (...) to vectors of shape (..., embedding_dim)."""
         return functional.embedding(input, self.weight)
 
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """A layer whose table shares the elements of a tensor.
+
+        Parameters
+        ----------
+        embeddings : Tensor
+            Shape (num_embeddings, embedding_dim).
+        freeze : bool
+            Taken for torch's sake: there is no autograd, so every table is frozen.
+        padding_idx : int, optional
+            A row that stands for no word; negative ones count from the end.
+        """
+        if embeddings.ndim != 2:
+            raise InvalidArgumentError(f"from_pretrained: got shape {embeddings.shape}, expected two dimensions")
+        with init.skipped():
+            rows, columns = embeddings.shape
+            layer = cls(rows, columns, padding_idx)
+        layer.weight = Parameter(embeddings)
+        return layer
+
     def extra_repr(self) -> str:
         """The arguments, for `repr`."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"

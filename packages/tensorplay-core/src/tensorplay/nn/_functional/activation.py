@@ -162,9 +162,7 @@ def _target(operation: str, input: Tensor, inplace: bool) -> Tensor | None:
     return input if flag(operation, "inplace", inplace) else None
 
 
-def _composed(
-    operation: str, input: Tensor, formula: Callable[[Tensor], Tensor], inplace: bool = False
-) -> Tensor:
+def _composed(operation: str, input: Tensor, formula: Callable[[Tensor], Tensor], inplace: bool = False) -> Tensor:
     """A formula in the dtype that is computed in, rounded once; floating dtypes."""
     _dispatch.check_tensor(operation, input)
     check_fractions(operation, input)

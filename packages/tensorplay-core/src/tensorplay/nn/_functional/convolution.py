@@ -150,6 +150,8 @@ def around(
     if choice(operation, "padding", padding, ("valid", "same")) == "valid":
         return [0] * 2 * len(kernel)
     if any(step != 1 for step in stride):
-        raise InvalidArgumentError(f"{operation}: got padding 'same' and stride {tuple(stride)}, expected a stride of 1")
+        raise InvalidArgumentError(
+            f"{operation}: got padding 'same' and stride {tuple(stride)}, expected a stride of 1"
+        )
     totals = [reach(size, gap) - 1 for size, gap in zip(kernel, dilation, strict=True)]
     return [side for total in reversed(totals) for side in (total // 2, total - total // 2)]

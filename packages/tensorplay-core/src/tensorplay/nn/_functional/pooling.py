@@ -61,9 +61,9 @@ def _pool(
     counts, behind = [], []
     for size, window, step, side, gap in zip(input.shape[-count:], kernel, steps, sides, apart, strict=True):
         length = reach(window, gap)
-        if side > length // 2:
+        if side > window // 2:
             raise InvalidArgumentError(
-                f"{operation}: got padding {side} for windows of {length}, expected at most half of it"
+                f"{operation}: got padding {side} for windows of {window}, expected at most half of it"
             )
         last = size + 2 * side - length
         places = last // step + 1

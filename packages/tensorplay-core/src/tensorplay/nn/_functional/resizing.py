@@ -58,8 +58,10 @@ def interpolate(
     count = input.ndim - 2
     if count not in ((_MIXING[kind],) if kind in _MIXING else (1, 2, 3)) or (kind == "area" and count == 3):
         raise InvalidArgumentError(f"{_NAME}: got shape {input.shape} for mode {kind!r}, expected other dimensions")
-    if align_corners is not None and flag(_NAME, "align_corners", align_corners) and kind not in _MIXING:
-        raise InvalidArgumentError(f"{_NAME}: got align_corners for mode {kind!r}, expected it where elements are mixed")
+    if align_corners is not None:
+        flag(_NAME, "align_corners", align_corners)
+        if kind not in _MIXING:
+            raise InvalidArgumentError(f"{_NAME}: got align_corners for mode {kind!r}, expected None")
     recompute = recompute_scale_factor is not None and flag(_NAME, "recompute_scale_factor", recompute_scale_factor)
     wanted, factors = _sizes(input.shape[2:], size, scale_factor)
     if min(input.shape[2:]) < 1 or min(wanted) < 1:
@@ -87,7 +89,9 @@ def _sizes(
     """The new sizes, and the factors where these were given."""
     count = len(room)
     if (size is None) == (scale_factor is None):
-        raise InvalidArgumentError(f"{_NAME}: got size={size!r} and scale_factor={scale_factor!r}, expected one of them")
+        raise InvalidArgumentError(
+            f"{_NAME}: got size={size!r} and scale_factor={scale_factor!r}, expected one of them"
+        )
     if size is not None:
         wanted = _shape.integers(_NAME, (size,))
         wanted = wanted * count if isinstance(size, int) else wanted
