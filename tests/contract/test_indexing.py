@@ -221,6 +221,8 @@ def test_tensors_of_other_dtypes_and_devices_are_no_indices(device: str) -> None
         x[tensorplay.ones(2, device=device)]
     with pytest.raises(IndexTypeError, match="got a tensorplay.uint8 Tensor"):
         x[tensorplay.ones(2, dtype=tensorplay.uint8, device=device)]
+    with pytest.raises(IndexTypeError, match="got a tensorplay.int8 Tensor"):
+        x[tensorplay.ones((), dtype=tensorplay.int8, device=device)]
     if device != "cpu":
         with pytest.raises(InvalidArgumentError, match="on different devices"):
             x.cpu()[tensorplay.zeros(2, dtype=tensorplay.int64, device=device)]

@@ -43,7 +43,9 @@ DIFFERENCES = [
     Difference("Index tensors", "torch refuses", theirs="indices should be Long"),
     Difference("`isclose` of two dtypes", "torch refuses", r"close\(", theirs="did not match"),
     Difference(
-        "Numbers that leave the range", "torch refuses", theirs=r"cannot be converted to type \w*int\w* without"
+        "Numbers that leave the range",
+        "torch refuses",
+        theirs=r"Converting complex Scalar|cannot be converted to type \w*int\w* without",
     ),
     Difference("Empty tensors, tensors without dimensions", "we refuse", theirs=r"^\[[\[\], ]*\] "),
     Difference("Empty tensors, tensors without dimensions", "torch refuses", theirs="but tensor has no dimensions"),
@@ -66,6 +68,8 @@ DIFFERENCES = [
     Difference("nan in `unique`", "values", r"unique\("),
     Difference("Results are contiguous", "values", r"is_contiguous|layout\(.*lib\.tensor"),
     Difference("Results are contiguous", "values of an operand", before=r"reshape|flatten|contiguous"),
+    Difference("Results are contiguous", "we refuse", r"\.view\(", ours="which no view of shape"),
+    Difference("Numbers as operands", "values", r"%|//|remainder|fmod|floor_divide|rounding_mode", before="float16"),
     Difference("Results are contiguous", "torch refuses", r"\.view\(", theirs="view size is not compatible|stride"),
     Difference("bool in order and in totals", "we refuse", r"linspace|cumsum|cumprod", ours="got dtype bool"),
     Difference("`take_along_dim`", "we refuse", "take_along_dim", ours="out of range"),

@@ -60,7 +60,7 @@ PHRASES: dict[str, list[str]] = {
         *(f"lib.{op}({{x}}, {{dims}}, keepdim={{flag}})" for op in ("sum", "mean", "amax", "amin", "var", "std")),
         *(f"lib.{op}({{x}}, {{dim}}, dtype=lib.{{dtype}})" for op in ("sum", "mean", "prod", "cumsum", "cumprod")),
         "lib.max({x})", "lib.min({x})", "lib.max({x}, {dim})", "lib.min({x}, {dim}, keepdim={flag})",
-        "lib.var({x}, {dims}, correction={positive})", "lib.norm({x})", "lib.norm({x}, {order}, {dims})",
+        "lib.var({x}, {dims}, correction={positive})", "lib.norm({x})", "lib.norm({x}, {order}, {dim})",
         "{x}.norm({order})", "lib.softmax({x}, {dim})", "lib.log_softmax({x}, {dim})", "{x}.cumsum({dim})",
         "{x}.cumprod({dim})", "lib.sort({x}, dim={dim}, stable=True)",
         "lib.sort({x}, descending={flag}, stable=True)", "lib.argsort({x}, dim={dim}, stable=True)",

@@ -162,7 +162,7 @@ class Pair:
         if isinstance(theirs, float | complex) and type(ours) is type(theirs):
             return "" if np.allclose(ours, theirs, rtol=1e-5, equal_nan=True) else "values"
         if isinstance(theirs, str):
-            return "" if ours.replace("tensorplay.", "torch.") == theirs else "text"
+            return "" if _plain(ours) == _plain(theirs) else "text"
         return "" if ours == theirs and type(ours) in (type(theirs), tuple) else "values"
 
 
@@ -186,6 +186,11 @@ def _array(value: Any) -> Any:
         value = value.float()
     value = value.detach().cpu() if isinstance(value, tensorplay.Tensor) else value.detach().resolve_conj()
     return np.asarray(value.numpy(), order="C")
+
+
+def _plain(text: str) -> str:
+    """A text without what may differ: the library's name, the device, and breaks that follow from their lengths."""
+    return re.sub(r"\s|device='cuda:0',", "", text).replace("tensorplay.", "torch.")
 
 
 def _close(ours: Any, theirs: Any, precision: float) -> bool:

@@ -178,9 +178,10 @@ def arange(
     is_float = any(isinstance(value, float) for value in (low, high, by))
     default = _dtype.DEFAULTS[_dtype.FLOAT] if is_float else _dtype.int64
     dtype = default if dtype is None else _dtype.check("arange", dtype)
+    is_towards = (high - low) * by >= 0
     if dtype is _dtype.int64:
         low, high, by = int(low), int(high), int(by)
-    if by == 0 or (high - low) * by < 0:
+    if by == 0 or not is_towards:
         raise InvalidArgumentError(f"arange: got {low} to {high} by {by}, expected a step towards the end")
     exact = all(isinstance(value, int) for value in (low, high, by))
     numel = -((low - high) // by) if exact else math.ceil((high - low) / by)

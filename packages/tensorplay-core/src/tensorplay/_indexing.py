@@ -183,7 +183,7 @@ def _checked(tensor: Tensor, part: Any) -> Any:
             return _integer(part)
         return tensor._backend.from_host(array, tensor.device) if array.ndim else array.item()
     if part.dtype not in (_dtype.bool, _dtype.int32, _dtype.int64):
-        return _integer(part)
+        raise _no_index(part)
     if not part.ndim:
         return part.item()
     return _beside(tensor, part)
@@ -216,7 +216,11 @@ def _integer(part: Any) -> int:
     try:
         return index(part)
     except TypeError:
-        raise IndexTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}") from None
+        raise _no_index(part) from None
+
+
+def _no_index(part: Any) -> IndexTypeError:
+    return IndexTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}")
 
 
 def _kind(part: Any) -> str:
