@@ -53,13 +53,19 @@ TP_DEVICE best<Key> best_element(const tp_arg_reduce_args_t &p, long long k, lon
   long long start = tp_layout_offset(p.kept, 1, k);
   tp_visit<elements_of<Key>::template takes>(p.dtype, [&](auto type) {
     typedef typename decltype(type)::element T;
-    const T *input = tp_at<T>(p.input) + start;
-    for (long long i = begin + lane; i < end; i += BATCH * group) {
+    const T *input = tp_at<T>(p.input) + start + (begin + lane) * p.stride;
+    long long step = group * p.stride, i = begin + lane;
+    /* The thread's places rise, so that of equal elements the one it has is the first. */
+    auto take = [&](T x, long long place) {
+      Key key = rank(x, p.op);
+      if (key > result.key || result.place == none<Key>().place) result = {key, place};
+    };
+    for (; i + (BATCH - 1) * group < end; i += BATCH * group, input += BATCH * step) {
       T x[BATCH];
-      for (int j = 0; j < BATCH; ++j) x[j] = input[tp_least(i + j * group, end - 1) * p.stride];
-      for (int j = 0; j < BATCH; ++j)
-        result = better(result, best<Key>{rank(x[j], p.op), tp_least(i + j * group, end - 1)});
+      for (int j = 0; j < BATCH; ++j) x[j] = input[j * step];
+      for (int j = 0; j < BATCH; ++j) take(x[j], i + j * group);
     }
+    for (; i < end; i += group, input += step) take(*input, i);
   });
   return result;
 }

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _TAKEN = "integers, slices, None, Ellipsis, bools, and masks or int32 or int64 indices as tensors, arrays or lists"
 
+_INDEX_DTYPES = (_dtype.int64, _dtype.int32)
+
 # Dimensions of a view, and the mask or index tensor that picks there: a mask lies over as many as it has.
 _Picks = list[tuple[int, "Tensor"]]
 
@@ -47,6 +49,8 @@ def get(tensor: Tensor, key: Any) -> Tensor:
             return _sliced(tensor, 0, key)
         if type(key) is int:
             return _selected(tensor, 0, key, tensor.shape)
+        if _picks_rows(tensor, key):
+            return tensor._backend.index(tensor, (key,))
     view, picks = _parted(tensor, key)
     if picks:
         return view._backend.index(view, _indices(view, picks))
@@ -55,6 +59,9 @@ def get(tensor: Tensor, key: Any) -> Tensor:
 
 def put(tensor: Tensor, key: Any, value: Any) -> None:
     """tensor[key] = value: cast, and broadcast to what is picked; raises as `get` and `copy_` do."""
+    if _picks_rows(tensor, key) and _is_like(tensor, value):
+        tensor._backend.index_put_(tensor, (key,), value)
+        return
     view, picks = _parted(tensor, key)
     plain = _dispatch.number(value)
     if plain is None:
@@ -84,6 +91,20 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     backend.index_put_(view, _indices(view, picks), values)
 
 
+def _picks_rows(tensor: Tensor, key: Any) -> bool:
+    """Whether the key is an index tensor that the backend takes as it is."""
+    if not _dispatch.is_tensor(key) or key._backend is not tensor._backend:
+        return False
+    return key.dtype in _INDEX_DTYPES and bool(key.shape) and bool(tensor.shape) and tensor.shape[0] > 0
+
+
+def _is_like(tensor: Tensor, value: Any) -> bool:
+    """Whether the value is a tensor that the backend writes as it is."""
+    if not _dispatch.is_tensor(value) or value._backend is not tensor._backend:
+        return False
+    return value.dtype is tensor.dtype and bool(value.shape) and value.shape[0] != 1
+
+
 def tensors_of(tensor: Tensor, keys: Sequence[Any]) -> list[Tensor | None]:
     """Masks, index tensors and None for whole dimensions, as the protocol has them; raises as `get` does."""
     picks: _Picks = []
@@ -91,7 +112,7 @@ def tensors_of(tensor: Tensor, keys: Sequence[Any]) -> list[Tensor | None]:
     for key in keys:
         if key is not None:
             part = _dispatch.tensor("index_put_", key)
-            if part.dtype not in (_dtype.bool, _dtype.int32, _dtype.int64):
+            if part.dtype is not _dtype.bool and part.dtype not in _INDEX_DTYPES:
                 raise IndexTypeError(f"tensor[...]: got {_kind(part)} as an index, expected {_TAKEN}")
             picks.append((dim, _beside(tensor, part)))
         dim += 1 if key is None else _width(key)
@@ -182,7 +203,7 @@ def _checked(tensor: Tensor, part: Any) -> Any:
         if array is None:
             return _integer(part)
         return tensor._backend.from_host(array, tensor.device) if array.ndim else array.item()
-    if part.dtype not in (_dtype.bool, _dtype.int32, _dtype.int64):
+    if part.dtype is not _dtype.bool and part.dtype not in _INDEX_DTYPES:
         raise _no_index(part)
     if not part.ndim:
         return part.item()
