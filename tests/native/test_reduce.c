@@ -194,6 +194,18 @@ static void test_products(void) {
   }
 }
 
+/* 257 is 256 in bfloat16, and becomes that before it is multiplied. */
+static void test_products_convert_first(void) {
+  double values[2] = {257, 257};
+  tp_tensor_t *tensor = values_upload(TP_DTYPE_int32, 1, (int64_t[]){2}, values);
+  tp_tensor_t *result = tp_reduce(TP_REDUCE_prod, tensor, 0, 0, TP_DTYPE_bfloat16, NULL);
+  double *got = values_download(result);
+  CHECK_CLOSE(got[0], 65536, 0, 0);
+  free(got);
+  tp_tensor_release(result);
+  tp_tensor_release(tensor);
+}
+
 /* (1 + 2i), (3 - i), 2i and an infinite one, whose parts must not meet the zero of a beginning. */
 static void test_complex_parts(void) {
   const double parts[] = {1, 2, 3, -1, 0, 2, (double)INFINITY, 0};
@@ -369,6 +381,7 @@ int main(void) {
   test_nan_wins();
   tp_emulated_set_fibres(0);
   test_products();
+  test_products_convert_first();
   test_complex_parts();
   test_many_elements_are_exact();
   test_dtypes();

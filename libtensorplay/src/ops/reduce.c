@@ -255,12 +255,18 @@ static int32_t source_dtype(int32_t op, int32_t operand, int32_t result) {
   return real == TP_DTYPE_float64 || from != TP_CATEGORY_FLOAT ? real : operand;
 }
 
+/* Whole numbers, fractions or complex numbers. */
+static int32_t kind(int32_t dtype) {
+  int32_t category = tp__dtype_category(dtype);
+  return category == TP_CATEGORY_BOOL ? (int32_t)TP_CATEGORY_INT : category;
+}
+
 static tp_tensor_t *convert(int32_t op, const tp_tensor_t *a, int32_t result) {
-  if (tp__dtype_category(a->dtype) > TP_CATEGORY_INT && tp__dtype_category(result) <= TP_CATEGORY_INT) {
-    /* Elements become integers before they are added. */
-    tp_tensor_t *whole = tp_tensor_to(a, result, a->device);
-    tp_tensor_t *operand = whole ? convert(op, whole, result) : NULL;
-    tp_tensor_release(whole);
+  if (kind(a->dtype) != kind(result) && kind(result) != TP_CATEGORY_COMPLEX) {
+    /* Elements become of the result's dtype before anything else. */
+    tp_tensor_t *cast = tp_tensor_to(a, result, a->device);
+    tp_tensor_t *operand = cast ? convert(op, cast, result) : NULL;
+    tp_tensor_release(cast);
     return operand;
   }
   int32_t source = source_dtype(op, a->dtype, result);
