@@ -103,6 +103,25 @@ TP_DEVICE const Wide *scan_units(int op, int units, Wide *from, Wide *to) {
   return from;
 }
 
+/* The total of `count` adjacent elements, which needs no running ones. scratch: TP_SCRATCH places. */
+template <typename Wide>
+TP_DEVICE Wide total_of(const tp_scan_args_t &p, long long first, long long count, Wide *scratch) {
+  int group = tp_group_size(TP_BLOCK_THREADS);
+  Wide total = identity<Wide>(p.op);
+  tp_visit<elements_of<Wide>::template takes>(p.in_dtype, [&](auto type) {
+    typedef typename decltype(type)::element T;
+    const T *input = tp_at<T>(p.input) + first;
+    long long i = tp_thread() < group ? tp_thread() : count;
+    for (; i + (BATCH - 1) * group < count; i += BATCH * group) {
+      T x[BATCH];
+      for (int k = 0; k < BATCH; ++k) x[k] = input[i + k * group];
+      for (int k = 0; k < BATCH; ++k) total = fold(p.op, total, tp_cast<Wide>(x[k]));
+    }
+    for (; i < count; i += group) total = fold(p.op, total, tp_cast<Wide>(input[i]));
+  });
+  return tp_group_reduce(total, group, [&](Wide a, Wide b) { return fold(p.op, a, b); }, scratch);
+}
+
 template <typename Wide>
 TP_DEVICE void rows(const tp_scan_args_t &p) {
   TP_SHARED(Wide, tile, TILE + UNITS);
@@ -110,6 +129,11 @@ TP_DEVICE void rows(const tp_scan_args_t &p) {
   TP_FOR_TILES(item, p.outer * p.splits, 1) {
     long long row = item / p.splits, split = item - row * p.splits;
     long long end = tp_least((split + 1) * p.split, p.size);
+    if (!p.out) {
+      Wide sum = total_of(p, row * p.size + split * p.split, end - split * p.split, totals);
+      if (tp_thread() == 0) tp_at<Wide>(p.totals)[row * p.splits + split] = sum;
+      continue;
+    }
     Wide total = before<Wide>(p, row, split);
     for (long long first = split * p.split; first < end; first += TILE) {
       int count = tp_tile_count(first, end, TILE), units = (count + UNIT - 1) / UNIT;
@@ -123,21 +147,18 @@ TP_DEVICE void rows(const tp_scan_args_t &p) {
       }
       tp_block_sync();
       const Wide *scanned = scan_units(p.op, units, totals, totals + UNITS);
-      if (p.out) {
-        TP_FOR(u, units) {
-          Wide sum = u ? fold(p.op, total, scanned[u - 1]) : total;
-          for (int i = 0; i < UNIT; ++i) {
-            Wide &at = tile[place_in_tile(u * UNIT) + i];
-            if (u * UNIT + i < count) at = sum = fold(p.op, sum, at);
-          }
+      TP_FOR(u, units) {
+        Wide sum = u ? fold(p.op, total, scanned[u - 1]) : total;
+        for (int i = 0; i < UNIT; ++i) {
+          Wide &at = tile[place_in_tile(u * UNIT) + i];
+          if (u * UNIT + i < count) at = sum = fold(p.op, sum, at);
         }
-        tp_block_sync();
-        store_tile(p, row * p.size + first, count, tile);
       }
+      tp_block_sync();
+      store_tile(p, row * p.size + first, count, tile);
       total = fold(p.op, total, scanned[units - 1]);
       tp_block_sync();
     }
-    if (!p.out && tp_thread() == 0) tp_at<Wide>(p.totals)[row * p.splits + split] = total;
   }
 }
 
