@@ -78,6 +78,8 @@ def answer(call: Callable[..., Any], device: str, chosen: list[int], options: di
         return ("result", type(result))
     except TensorPlayError as error:
         assert not isinstance(error, InternalError), error
+        if isinstance(error, MemoryError):
+            return ("error", MemoryError)  # Each device tells of its own memory.
         words = re.sub(r",\s+device='cuda:0'", "", str(error)).replace("cuda:0", "cpu")
         return ("error", type(error), words)
     except TypeError:

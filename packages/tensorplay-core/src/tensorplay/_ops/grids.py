@@ -74,7 +74,7 @@ def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
     _dispatch.check_tensor("meshgrid", *axes)
     if not axes:
         raise InvalidArgumentError("meshgrid: got no tensors, expected at least one")
-    if indexing not in ("ij", "xy"):
+    if not isinstance(indexing, str) or indexing not in ("ij", "xy"):
         raise InvalidArgumentError(f"meshgrid: got indexing={indexing!r}, expected 'ij' or 'xy'")
     if any(axis.ndim > 1 for axis in axes) or len({axis.dtype for axis in axes}) != 1:
         described = ", ".join(f"{axis.dtype.name} of shape {axis.shape}" for axis in axes)
