@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ... import _shape
+from ... import _dispatch, _shape
 from ..._operands._spec import device_of, floating
 from ..._ops.padding import pad
 from ...errors import InvalidArgumentError
@@ -89,6 +89,7 @@ def _convolution(
     dilation: int | Sequence[int],
     groups: int,
 ) -> Tensor:
+    _dispatch.common(operation, input, weight, optional=(bias,))
     check_spatial(operation, input, count)
     device_of(operation, input, weight, bias)
     floating(operation, input, weight, bias)

@@ -23,6 +23,8 @@ _NAME = "interpolate"
 #: Each mode that mixes elements, and how many dimensions it is for.
 _MIXING = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 _CUBIC = -0.75
+#: Up to here the nearest element in float32 is the one that exact arithmetic gives.
+_MOST_TIMES = 32
 
 
 def interpolate(
@@ -70,12 +72,21 @@ def interpolate(
         return (adaptive_avg_pool1d if count == 1 else adaptive_avg_pool2d)(input, wanted)
     if kind in _MIXING:
         check_fractions(_NAME, input)
+    elif all(
+        places % here == 0
+        and places // here <= _MOST_TIMES
+        and (recompute or not factors or factors[dim] * here == places)
+        for dim, (here, places) in enumerate(zip(input.shape[2:], wanted, strict=True))
+    ):
+        return _repeated(input, wanted)
     result = wide(input, input.dtype) if kind in _MIXING else input
     for dim, places in enumerate(wanted):
         here = input.shape[dim + 2]
-        if places == here and not (kind == "bicubic" and factors):
-            continue
         factor = factors[dim] if factors and not recompute else None
+        if kind == "nearest" and count == 2 and places in (here, 2 * here):
+            factor = None  # As torch has it, for images only.
+        if places == here and (factor is None or kind in ("linear", "bilinear", "trilinear")):
+            continue
         if kind in _MIXING:
             result = _mixed(result, dim + 2, places, factor, kind, bool(align_corners))
         else:
@@ -103,6 +114,16 @@ def _sizes(
     if len(factors) != count or not all(0 < factor < math.inf for factor in factors):
         raise InvalidArgumentError(f"{_NAME}: got scale_factor {scale_factor!r}, expected {count} numbers above 0")
     return tuple(int(here * factor) for here, factor in zip(room, factors, strict=True)), factors
+
+
+def _repeated(input: Tensor, wanted: _shape.Shape) -> Tensor:
+    """Each element a whole number of times: one copy of a view, for all dimensions."""
+    room = input.shape[2:]
+    apart = [size for here in room for size in (here, 1)]
+    times = [size for here, places in zip(room, wanted, strict=True) for size in (here, places // here)]
+    lead = input.shape[:2]
+    result = input.reshape(*lead, *apart).expand(*lead, *times).reshape(*lead, *wanted)
+    return result.clone() if wanted == room else result
 
 
 def _places(input: Tensor, places: int, shift: float, factor: float) -> Tensor:
@@ -133,12 +154,13 @@ def _mixed(input: Tensor, dim: int, places: int, factor: float | None, kind: str
         taps = [(-1, _outer(part + 1.0)), (0, _inner(part)), (1, _inner(1.0 - part)), (2, _outer(2.0 - part))]
     else:
         source = source.clamp_min(0.0)
-        first = source.floor().clamp_max(size - 1)
-        part = (source - first).clamp(0.0, 1.0)
+        first = source.floor()
+        part = source - first
         taps = [(0, 1.0 - part), (1, part)]
     nearest = first.to(_dtype.int64)
     shape = (-1, *(1,) * (input.ndim - dim - 1))
     terms = [
+        # Beyond the ends, the outermost elements go on.
         input._backend.index_select(input, dim, (nearest + offset).clamp(0, size - 1)) * weight.reshape(shape)
         for offset, weight in taps
     ]
