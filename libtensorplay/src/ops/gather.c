@@ -6,9 +6,10 @@
  * counts as one of one element, and an index without elements names nothing. */
 static tp_status_t check_fits(const tp_tensor_t *other, const tp_tensor_t *index, int32_t dim, const char *operation) {
   if (index->numel == 0) return TP_OK;
-  bool fits = (index->ndim ? index->ndim : 1) == (other->ndim ? other->ndim : 1);
-  for (int32_t d = 0; fits && d < index->ndim; ++d)
-    fits = d == dim || index->shape[d] <= (other->ndim ? other->shape[d] : 1);
+  int32_t ndim = index->ndim ? index->ndim : 1;
+  bool fits = ndim == (other->ndim ? other->ndim : 1);
+  for (int32_t d = 0; fits && d < ndim; ++d)
+    fits = d == dim || (index->ndim ? index->shape[d] : 1) <= (other->ndim ? other->shape[d] : 1);
   return fits ? TP_OK : tp__error_set(TP_SHAPE, operation, "got an index that is larger than an operand, or of another "
                                                            "number of dimensions");
 }

@@ -88,7 +88,7 @@ def _holds(source: Tensor, index: Tensor) -> bool:
     """Whether a source has a place for each of the index; no dimensions count as one of size 1."""
     if max(source.ndim, 1) != max(index.ndim, 1):
         return False
-    return all(size <= room for size, room in zip(index.shape, source.shape or (1,), strict=False))
+    return all(size <= room for size, room in zip(index.shape or (1,), source.shape or (1,), strict=True))
 
 
 def _check_values(operation: str, target: Tensor, values: Tensor) -> None:
