@@ -98,6 +98,8 @@ def test_places_without_dimensions(device: str) -> None:
     assert x.scatter(0, at, source).item() == 3
     assert x.scatter_add(-1, at, source).item() == 4
     assert source.gather(0, at).item() == 3
+    with pytest.raises(InvalidArgumentError, match="expected a source of the index's shape or more"):
+        x.scatter(0, at, source[:0])
 
 
 def test_places_out_of_range(device: str) -> None:

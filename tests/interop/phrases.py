@@ -92,8 +92,8 @@ PHRASES: dict[str, list[str]] = {
     "index": [
         "{x}[{key}]", "{x}[{key}]", "{x}[{key}]", "{x}[{mask}]", "{x}[{near_mask}]", "{x}[{index}]",
         "{x}[{index}, {index}]", "{x}[..., {index}]", "put({x}, {key_of}, {number})", "put({x}, {key_of}, {number})",
-        "put({x}, {mask}, {number})", "put({x}, {near_mask}, {number})", "put({x}, {index}, {y})",
-        "put({x}, {key_of}, {y})", "{x}.gather({dim}, {index_like})", "lib.gather({x}, {dim}, {index_like})",
+        "put({x}, {mask}, {number})", "put({x}, {near_mask}, {number})", "put({x}, {index}, {scalar})",
+        "put({x}, {key_of}, {scalar})", "{x}.gather({dim}, {index_like})", "lib.gather({x}, {dim}, {index_like})",
         "{x}.scatter({dim}, {index_like}, {number})", "{x}.scatter({dim}, {index_like}, {x})",
         "{x}.scatter_add({dim}, {index_like}, {x})", "{x}.scatter_({dim}, {index_like}, {number})",
         "{x}.index_select({dim}, {index})", "{x}.index_add({dim}, {index}, {y})",

@@ -190,7 +190,7 @@ def _array(value: Any) -> Any:
 
 def _plain(text: str) -> str:
     """A text without what may differ: the library's name, the device, and breaks that follow from their lengths."""
-    return re.sub(r"\s|device='cuda:0',", "", text).replace("tensorplay.", "torch.")
+    return re.sub(r"\s", "", text).replace(",device='cuda:0'", "").replace("tensorplay.", "torch.")
 
 
 def _close(ours: Any, theirs: Any, precision: float) -> bool:
