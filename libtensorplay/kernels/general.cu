@@ -20,6 +20,22 @@ struct tp_general_of {
   static constexpr bool BOOL = true, INT = true, COMPLEX = complex;
 };
 
+/* The code of the dtype whose elements are T. */
+template <typename T>
+constexpr int tp_general_code() {
+#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
+  if (tp_same<ctype, T>::value) return code;
+#include "dtypes.def"
+#undef TP_DTYPE
+  return -1;
+}
+
+/* Whether an operand's units are vectors of T, which need no function that asks for dtypes. */
+template <typename T>
+TP_DEVICE bool tp_general_is_plain(const tp_general_args_t &p, int operand, int dtype) {
+  return dtype == tp_general_code<T>() && p.round == dtype && p.aligned && p.layout.strides[operand][0] == 1;
+}
+
 template <typename T>
 TP_DEVICE void tp_general_round(tp_general_unit<T> &x, int dtype) {
   for (int i = 0; i < TP_GENERAL_UNIT; ++i) x.at[i] = tp_round(x.at[i], dtype);
@@ -93,10 +109,14 @@ TP_DEVICE void tp_general(const tp_general_args_t &p) {
   void *out = tp_at<void>(p.out);
   const void *operands[] = {tp_at<void>(p.operands[0]), tp_at<void>(p.operands[1])};
   T scalar = tp_general_scalar<T>(p);
+  bool plain[] = {tp_general_is_plain<T>(p, 0, p.out_dtype), tp_general_is_plain<T>(p, 1, p.dtypes[0]),
+                  tp_general_is_plain<T>(p, 2, p.dtypes[1])};
   tp_for_units<TP_GENERAL_UNIT, 3>(p.layout, p.units, [&](const long long (&places)[3], bool single) {
     tp_general_unit<T> x[2];
     for (int k = 0; k < 2; ++k) {
-      if (operands[k])
+      if (operands[k] && plain[1 + k] && !single)
+        x[k] = tp_unit_read<T, TP_GENERAL_UNIT>(static_cast<const T *>(operands[k]) + places[1 + k], TP_ACCESS_ALIGNED);
+      else if (operands[k])
         x[k] = tp_general_load<T>(operands[k], p.dtypes[k], places[1 + k],
                                   tp_access_of(p.layout, 1 + k, p.aligned, single), p.round);
       else
@@ -105,6 +125,8 @@ TP_DEVICE void tp_general(const tp_general_args_t &p) {
     for (int i = 0; i < TP_GENERAL_UNIT; ++i) {
       if (i == 0 || !single) x[0].at[i] = tp_general_apply(p.op, x[0].at[i], x[1].at[i]);
     }
+    if (plain[0] && !single)
+      return tp_unit_write(static_cast<T *>(out) + places[0], TP_ACCESS_ALIGNED, x[0]);
     tp_general_store(out, p.out_dtype, places[0], tp_access_of(p.layout, 0, p.aligned, single), p.round, x[0]);
   });
 }
