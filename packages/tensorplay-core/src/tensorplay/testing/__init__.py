@@ -3,3 +3,7 @@
 from pkgutil import extend_path
 
 __path__ = extend_path(__path__, __name__)
+
+from .close import assert_close
+
+__all__ = ["assert_close"]
