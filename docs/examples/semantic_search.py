@@ -11,11 +11,9 @@ or on the host with ``--device cpu``. It needs `tqdm`, `tokenizers`, `safetensor
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from without_gpu import use_emulated_device_without_gpu
 
 HERE = Path(__file__).parent
 DEFAULT_QUESTION = "When did humans first set foot on another world?"
@@ -55,39 +53,6 @@ def read_sentences(path: Path) -> list[str]:
     if not sentences:
         raise SystemExit(f"{path} has no sentences: expected one on each line")
     return sentences
-
-
-def cuda_problem(runtime: str) -> str | None:
-    """Why CUDA does not work with a `TENSORPLAY_CUDA_RUNTIME`; None when it does.
-
-    A process settles its CUDA runtime once, so another process is asked.
-    """
-    answer = subprocess.run(
-        [sys.executable, "-m", "tensorplay.doctor", "--json"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TENSORPLAY_CUDA_RUNTIME": runtime},
-    )
-    if answer.returncode:
-        raise SystemExit(f"tensorplay.doctor failed:\n{answer.stderr}")
-    reason: str | None = json.loads(answer.stdout)["backends"]["cuda"]["reason"]
-    return reason
-
-
-def use_emulated_device_without_gpu() -> None:
-    """Chooses the emulated CUDA device, aloud, when no GPU works; tensorplay must not be imported yet.
-
-    A runtime that the user chose is left alone.
-    """
-    if os.environ.get("TENSORPLAY_CUDA_RUNTIME"):
-        return
-    problem = cuda_problem("")
-    if problem is None:
-        return
-    if (worse := cuda_problem("emulated")) is not None:
-        raise SystemExit(f"no CUDA device, not even the emulated one: {worse}\n--device cpu runs on the host")
-    print(f"No GPU: {problem}\nRunning on TensorPlay's emulated CUDA device instead.")
-    os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
 
 
 def main() -> None:

