@@ -71,6 +71,14 @@ def test_dtype_of_the_result(device: str) -> None:
     assert x.cumsum(0, dtype=tensorplay.float64).dtype is tensorplay.float64
 
 
+def test_scans_in_place(device: str) -> None:
+    x = tensorplay.ones(2, 3, dtype=tensorplay.uint8, device=device)
+    assert x.cumsum_(1) is x
+    assert x.tolist() == [[1, 2, 3], [1, 2, 3]]
+    assert x.T.cumprod_(1).tolist() == [[1, 1], [2, 4], [3, 9]]
+    assert x.tolist() == [[1, 2, 3], [1, 4, 9]]
+
+
 def test_scans_refuse(device: str) -> None:
     x = tensorplay.ones(2, 3, device=device)
     with pytest.raises(OutOfRangeError, match="cumsum: got dimension 2, expected -2 to 1"):

@@ -32,8 +32,8 @@ class Dimensional(Handle):
     softmax = exponentials.softmax
     log_softmax = exponentials.log_softmax
     logsumexp = exponentials.logsumexp
-    cumsum = scans.cumsum
-    cumprod = scans.cumprod
+    cumsum, cumsum_ = scans.cumsum, scans.cumsum_
+    cumprod, cumprod_ = scans.cumprod, scans.cumprod_
     sort = sorting.sort
     argsort = sorting.argsort
     topk = sorting.topk

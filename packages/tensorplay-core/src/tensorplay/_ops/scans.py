@@ -27,6 +27,16 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor 
     return _scan("cumprod", input, dim, dtype, out)
 
 
+def cumsum_(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """As `cumsum`, in place."""
+    return _scan("cumsum", input, dim, dtype, input)
+
+
+def cumprod_(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """As `cumprod`, in place."""
+    return _scan("cumprod", input, dim, dtype, input)
+
+
 def _scan(op: str, input: Tensor, dim: int, dtype: DType | None, out: Tensor | None) -> Tensor:
     dim = _shape.integer(op, dim)
     if dtype is not None:
