@@ -40,7 +40,10 @@ def test_where(
     dtype = promoted(a.dtype, b.dtype)
     if (a.ndim == 0) != (b.ndim == 0):
         strong, weak = (b, a) if a.ndim == 0 else (a, b)
-        dtype = strong.dtype if strong.dtype.category >= weak.dtype.category else dtype
+        if strong.dtype.category >= weak.dtype.category:
+            dtype = strong.dtype
+        elif weak.dtype.is_complex and strong.dtype.is_floating_point:
+            dtype = strong.dtype.to_complex()
     assert_close(tensorplay.where(condition, a, b), np.where(mask, held(x, dtype), held(y, dtype)), dtype)
 
 

@@ -70,8 +70,9 @@ def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
         Of the same dtype; the shape of `input` but along `dim`, where it has a slice for each index.
     """
     backend = _dispatch.common("index_add_", input, index, source)
-    if alpha != 1:
-        source = backend.binary("mul", source, _number("index_add_", alpha)).to(source.dtype)
+    factor = _number("index_add_", alpha)
+    if factor != 1:
+        source = backend.binary("mul", source, factor).to(source.dtype)
     return _put_slices("index_add_", backend, input, dim, index, source, True)
 
 
