@@ -16,7 +16,7 @@ CUDA_TABLES = PACKAGES / "tensorplay-cuda" / "src" / "tensorplay" / "cuda" / "_t
 
 # Functions that are listed as methods, and given away as functions too.
 FUNCTIONS = CORE_TABLES.with_name("_functions.py")
-METHODS = [CORE_TABLES.parent / "_ops" / name for name in ("unary.py", "binary.py", "dimensional.py")]
+METHODS = [CORE_TABLES.parent / "_ops" / name for name in ("unary.py", "binary.py", "dimensional.py", "algebra.py")]
 
 
 def rows(name: str, macro: str) -> list[list[str]]:

@@ -424,6 +424,11 @@ TP_API tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std
 
 /* All bits of the elements of an int64 tensor. Queued. Status: DTYPE, INVALID_ARGUMENT (elements share memory). */
 TP_API tp_status_t tp_random_bits(tp_tensor_t *tensor);
+/* beta * input + alpha * (a @ b), rounded once; input broadcasts to the product, and is not read where beta is 0. One
+ * dtype for all three, floating or complex. */
+TP_API tp_tensor_t *tp_addmm(const tp_tensor_t *input, const tp_tensor_t *a, const tp_tensor_t *b, double beta_re,
+                             double beta_im, double alpha_re, double alpha_im, tp_tensor_t *out);
+
 
 /* cffi end */
 
@@ -431,3 +436,6 @@ TP_API tp_status_t tp_random_bits(tp_tensor_t *tensor);
 }
 #endif
 #endif
+/* allowed != 0: cuBLASLt may round float32 to TF32 (10 bits behind the point) before it multiplies. Not at first; of
+ * the process. Runs now, starts nothing. */
+TP_API void tp_blas_allow_tf32(int32_t allowed);

@@ -21,7 +21,7 @@ typedef struct product {
   int64_t batch, m, n, k;
   int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, out_batch, out_row;
   uint32_t alignment[4]; /* of b, a, out and bias in bytes */
-  int32_t dtype;
+  int32_t dtype, compute;
   int32_t has_bias;
 } product_t;
 
@@ -50,19 +50,33 @@ static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static blas_api_t table;                /* complete before api points at it */
 static _Atomic(const blas_api_t *) api; /* NULL until loaded */
 
-/* Of the elements, and what products and sums are computed in: its own number, its type and its 1 and 0. */
+static _Atomic bool allows_tf32;
+
+/* Of the elements, and what products and sums are computed in: its own number, its type, whether that has 64 bits.
+ * Other dtypes have no products here: compute is 0. */
 typedef struct blas_type {
   int element, compute, scale;
-  const void *one, *zero;
+  bool wide;
 } blas_type_t;
 
-static const float one_f32 = 1, zero_f32 = 0;
-static const double one_f64 = 1, zero_f64 = 0;
 static const blas_type_t types[TP_DTYPE_COUNT] = {
-    [TP_DTYPE_float16] = {BLAS_R_16F, BLAS_COMPUTE_32F, BLAS_R_32F, &one_f32, &zero_f32},
-    [TP_DTYPE_bfloat16] = {BLAS_R_16BF, BLAS_COMPUTE_32F, BLAS_R_32F, &one_f32, &zero_f32},
-    [TP_DTYPE_float32] = {BLAS_R_32F, BLAS_COMPUTE_32F, BLAS_R_32F, &one_f32, &zero_f32},
-    [TP_DTYPE_float64] = {BLAS_R_64F, BLAS_COMPUTE_64F, BLAS_R_64F, &one_f64, &zero_f64}};
+    [TP_DTYPE_float16] = {BLAS_R_16F, BLAS_COMPUTE_32F, BLAS_R_32F, false},
+    [TP_DTYPE_bfloat16] = {BLAS_R_16BF, BLAS_COMPUTE_32F, BLAS_R_32F, false},
+    [TP_DTYPE_float32] = {BLAS_R_32F, BLAS_COMPUTE_32F, BLAS_R_32F, false},
+    [TP_DTYPE_float64] = {BLAS_R_64F, BLAS_COMPUTE_64F, BLAS_R_64F, true},
+    [TP_DTYPE_complex64] = {BLAS_C_32F, BLAS_COMPUTE_32F, BLAS_C_32F, false},
+    [TP_DTYPE_complex128] = {BLAS_C_64F, BLAS_COMPUTE_64F, BLAS_C_64F, true}};
+
+/* alpha or beta as the library reads it. */
+typedef union scalar {
+  float narrow[2];
+  double wide[2];
+} scalar_t;
+
+static scalar_t scalar_of(const blas_type_t *own, const double *parts) {
+  if (own->wide) return (scalar_t){.wide = {parts[0], parts[1]}};
+  return (scalar_t){.narrow = {(float)parts[0], (float)parts[1]}};
+}
 
 /* ---- opening ---- */
 
@@ -97,6 +111,8 @@ tp_status_t tp_blas_load(const char *path) {
 }
 
 int32_t tp_blas_is_loaded(void) { return atomic_load(&api) != NULL; }
+
+void tp_blas_allow_tf32(int32_t allowed) { atomic_store(&allows_tf32, allowed != 0); }
 
 /* ---- plans ---- */
 
@@ -141,6 +157,9 @@ static void make_key(product_t *key, const tp__gemm_t *gemm) {
   key->alignment[2] = alignment_of(gemm->out);
   key->alignment[3] = alignment_of(gemm->bias);
   key->dtype = gemm->dtype;
+  key->compute = types[gemm->dtype].compute;
+  bool rounds = key->compute == BLAS_COMPUTE_32F && tp__dtype_size(gemm->dtype) > 2;
+  if (rounds && atomic_load_explicit(&allows_tf32, memory_order_relaxed)) key->compute = BLAS_COMPUTE_32F_FAST_TF32;
   key->has_bias = gemm->bias != NULL;
 }
 
@@ -208,7 +227,7 @@ static bool make_plan(const blas_api_t *blas, blas_handle_t handle, plan_t *plan
   if (!a.ld || !b.ld || key->out_row < key->n || key->batch > INT32_MAX) return false;
   const blas_type_t *own = &types[key->dtype];
   int epilogue = BLAS_EPILOGUE_BIAS;
-  return !blas->MatmulDescCreate(&plan->desc, own->compute, own->scale) &&
+  return !blas->MatmulDescCreate(&plan->desc, key->compute, own->scale) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSA, &a.op, sizeof a.op) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSB, &b.op, sizeof b.op) &&
          (!bias ||
@@ -253,9 +272,9 @@ static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp
     block = tp__alloc(plan->workspace_nbytes, stream);
     if (!block) return tp_error_status();
   }
-  const blas_type_t *own = &types[gemm->dtype];
+  const scalar_t alpha = scalar_of(&types[gemm->dtype], gemm->alpha), beta = scalar_of(&types[gemm->dtype], gemm->beta);
   blas_status_t status =
-      blas->Matmul(context->handle, plan->desc, own->one, gemm->b, plan->a, gemm->a, plan->b, own->zero,
+      blas->Matmul(context->handle, plan->desc, &alpha, gemm->b, plan->a, gemm->a, plan->b, &beta,
                    gemm->out, plan->out, gemm->out, plan->out, &plan->algo, block ? tp__alloc_address(block) : NULL,
                    plan->workspace_nbytes, tp__stream_cuda(stream));
   if (block) tp__alloc_free(block); /* in stream order: the product comes first */
@@ -266,7 +285,7 @@ static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp
 tp_status_t tp__blas_gemm(const tp__gemm_t *gemm, tp_stream_t *stream, bool *out_served) {
   *out_served = false;
   const blas_api_t *blas = atomic_load_explicit(&api, memory_order_acquire);
-  if (!blas) return TP_OK;
+  if (!blas || !types[gemm->dtype].compute) return TP_OK;
   TP_TRY(tp__device_enter(gemm->device, "matmul"));
   context_t *context = &contexts[gemm->device];
   /* The library's first use of a device allocates there, which a capture in another thread must not meet. */

@@ -14,8 +14,8 @@ typedef void *blas_layout_t; /* cublasLtMatrixLayout_t */
 typedef void *blas_preference_t;
 typedef int blas_status_t; /* 0: success */
 
-enum { BLAS_COMPUTE_32F = 68, BLAS_COMPUTE_64F = 70 };
-enum { BLAS_R_32F = 0, BLAS_R_64F = 1, BLAS_R_16F = 2, BLAS_R_16BF = 14 };
+enum { BLAS_COMPUTE_32F = 68, BLAS_COMPUTE_64F = 70, BLAS_COMPUTE_32F_FAST_TF32 = 77 };
+enum { BLAS_R_32F = 0, BLAS_R_64F = 1, BLAS_R_16F = 2, BLAS_C_32F = 4, BLAS_C_64F = 5, BLAS_R_16BF = 14 };
 enum { BLAS_OP_N = 0, BLAS_OP_T = 1 };
 enum { BLAS_EPILOGUE_BIAS = 4 };
 

@@ -200,8 +200,9 @@ int32_t tp__layout_tile(int64_t numel, size_t itemsize);
 tp_status_t tp__copy_same_device(tp_tensor_t *target, const tp_tensor_t *source, const char *operation);
 
 /* ---- blas.c ---- */
-/* out (batch, m, n) := a (batch, m, k) @ b (batch, k, n) [+ bias (n)], strides in elements, out contiguous
- * in its last dimension. *out_served is false when cuBLASLt is not loaded or does not take the layout. */
+/* out (batch, m, n) := alpha * a (batch, m, k) @ b (batch, k, n) + beta * out [+ bias (n), where beta is 0], strides in
+ * elements, out contiguous in its last dimension; alpha and beta have two parts. *out_served is false when cuBLASLt is
+ * not loaded or does not take the product. */
 typedef struct tp__gemm {
   int32_t dtype;
   int32_t device;
@@ -230,6 +231,7 @@ tp_tensor_t *tp__target_finish(tp_tensor_t *out, tp_tensor_t *target, tp_status_
 
 /* ---- ops/dims.c: a set of dimensions has a bit for each ---- */
 /* These dimensions as a tensor that only has numel, shape and strides. */
+  double alpha[2], beta[2];
 void tp__dims_take(tp_tensor_t *part, const tp_tensor_t *tensor, uint32_t dims);
 /* The shape of a reduction over them: they are left out, or have size 1. Its number of dimensions. */
 int32_t tp__dims_shape(const tp_tensor_t *a, uint32_t dims, bool keepdim, int64_t *out_shape);

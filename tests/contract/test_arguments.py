@@ -44,7 +44,7 @@ TENSORS: list[Callable[[str], tensorplay.Tensor]] = [
 ]
 FILES = ("load", "save")
 # They change what other tests see.
-SETTINGS = ("set_default_dtype", "set_printoptions")
+SETTINGS = ("set_default_dtype", "set_float32_matmul_precision", "set_printoptions")
 OPERATORS = [
     "__add__", "__radd__", "__iadd__", "__pow__", "__rpow__", "__matmul__", "__and__", "__eq__", "__getitem__",
     "__setitem__", "__contains__", "__len__", "__int__", "__float__", "__index__", "__bool__",

@@ -115,6 +115,9 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
         return (x, entries) if method == "index" else (x, entries, draw.tensor(x.dtype, draw(shapes)), y.ndim == 1)
     if method == "matmul":
         return x, draw(st.sampled_from([y, x.mT if x.ndim > 1 else x])), out
+    if method == "addmm":
+        z = draw.tensor(draw(st.sampled_from([x.dtype, draw(dtypes)])), draw(st.sampled_from([x.shape[:1], near, ()])))
+        return z, x, draw(st.sampled_from([y, x.mT if x.ndim > 1 else x])), draw(st.sampled_from([0.0, 1.0])), 1.0, out
     if method == "linear":
         return x, y, draw.maybe(draw.tensor(x.dtype, draw(st.sampled_from([y.shape[:1], near]))))
     if method in ("view", "reshape", "expand"):
@@ -156,7 +159,7 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
 
 METHODS = [
     "unary", "binary", "where", "reduce", "arg_reduce", "scan", "argsort", "softmax", "layer_norm", "index_select",
-    "embedding", "matmul", "linear", "view", "reshape", "transpose", "permute", "expand", "slice", "select",
+    "embedding", "matmul", "addmm", "linear", "view", "reshape", "transpose", "permute", "expand", "slice", "select",
     "unsqueeze", "squeeze", "as_strided", "view_dtype", "flip", "copy_", "fill_", "full", "arange", "empty",
     "uniform_", "normal_", "random_bits_", "gather", "scatter_", "index", "index_put_",
 ]  # fmt: skip
@@ -186,5 +189,5 @@ def test_both_accept_or_both_refuse(device: str, method: str, data: st.DataObjec
     assert refusal is None, f"the backend accepts what _operands refuses: {refusal}"
     if isinstance(spec, _operands.Spec):
         assert result.shape == spec.shape
-        out = given_[-1] if method in ("unary", "binary", "where", "reduce", "scan", "matmul") else None
+        out = given_[-1] if method in ("unary", "binary", "where", "reduce", "scan", "matmul", "addmm") else None
         assert result.dtype is (spec.dtype if out is None else out.dtype)

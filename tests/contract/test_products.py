@@ -72,10 +72,10 @@ def test_matmul_refuses(device: str) -> None:
         x @ x
     with pytest.raises(InvalidArgumentError, match="expected at least one dimension in each"):
         x @ x.sum()
-    with pytest.raises(DTypeError, match="matmul: got float32 and float16, expected one floating dtype"):
+    with pytest.raises(DTypeError, match="matmul: got float32 and float16, expected one dtype of numbers"):
         x @ x.T.half()
-    with pytest.raises(DTypeError, match="matmul: got int64, expected one floating dtype"):
-        x.long() @ x.T.long()
+    with pytest.raises(DTypeError, match="matmul: got bool, expected one dtype of numbers"):
+        x.bool() @ x.T.bool()
     with pytest.raises(DTypeError, match="matmul: got int, expected a tensor"):
         x @ 2
 

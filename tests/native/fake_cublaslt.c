@@ -1,6 +1,7 @@
 /* A library with cuBLASLt's functions and its meaning of layouts, on the host and slowly. test_blas.c
  * compiles it, loads it as if it were cuBLASLt, and so tests on any machine how products are described to it.
  */
+#include <complex.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ typedef struct heuristic {
 typedef void (*copy_t)(void *target, const void *source, size_t nbytes, void *stream);
 static copy_t copy;
 
-int fake_searches, fake_products, fake_refuses;
+int fake_searches, fake_products, fake_refuses, fake_compute;
 size_t fake_workspace;
 
 void fake_connect(copy_t given) { copy = given; }
@@ -105,41 +106,48 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, desc_t *desc, layout_t *a, layo
   ++fake_searches;
   if (!handle || !preference || wanted < 1 || c != d || d->rows != m || d->columns != n || other != k)
     return 7;
-  int wide = d->type == 1; /* float64 */
-  if (desc->compute != (wide ? 70 : 68) || desc->scale != wide || a->type != d->type || b->type != d->type) return 7;
+  int wide = d->type == 1 || d->type == 5; /* float64 and complex128 */
+  int rounds = desc->compute == 77 && (d->type == 0 || d->type == 4); /* TF32 */
+  int scale = d->type == 4 || d->type == 5 ? d->type : wide;
+  if ((desc->compute != (wide ? 70 : 68) && !rounds) || desc->scale != scale || a->type != d->type || b->type != d->type) return 7;
   if (a->batch != d->batch || b->batch != d->batch) return 7;
   if (desc->epilogue == 4 && !desc->bias) return 7; /* its alignment must be known */
   if (fake_refuses) return 15;
+  fake_compute = desc->compute;
   *out = (heuristic_t){.workspace = fake_workspace};
   *out_found = 1;
   return 0;
 }
 
-static size_t size_of(int type) { return type == 1 ? 8 : type == 0 ? 4 : 2; }
+/* By cudaDataType: float32, float64, float16, complex64, complex128; bfloat16 is 14. */
+static size_t size_of(int type) { return type == 14 ? 2 : (size_t[]){4, 8, 2, 0, 8, 16}[type]; }
 
-static double element(const char *base, int type, int64_t at) {
-  if (type == 1) return ((const double *)base)[at];
-  if (type == 0) return ((const float *)base)[at];
-  if (type == 2) return (double)((const _Float16 *)base)[at];
+static double complex element(const void *base, int type, int64_t at) {
+  switch (type) {
+    case 0: return ((const float *)base)[at];
+    case 1: return ((const double *)base)[at];
+    case 2: return (double)((const _Float16 *)base)[at];
+    case 4: return ((const float complex *)base)[at];
+    case 5: return ((const double complex *)base)[at];
+  }
   uint32_t bits = (uint32_t)((const uint16_t *)base)[at] << 16;
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
 }
 
-static void set_element(char *base, int type, int64_t at, double value) {
-  float narrow = (float)value;
-  if (type == 1)
-    ((double *)base)[at] = value;
-  else if (type == 0)
-    ((float *)base)[at] = narrow;
-  else if (type == 2)
-    ((_Float16 *)base)[at] = (_Float16)narrow;
-  else {
-    uint32_t bits;
-    memcpy(&bits, &narrow, sizeof bits);
-    ((uint16_t *)base)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+static void set_element(void *base, int type, int64_t at, double complex value) {
+  float narrow = (float)creal(value);
+  uint32_t bits;
+  switch (type) {
+    case 0: ((float *)base)[at] = narrow; return;
+    case 1: ((double *)base)[at] = creal(value); return;
+    case 2: ((_Float16 *)base)[at] = (_Float16)narrow; return;
+    case 4: ((float complex *)base)[at] = (float complex)value; return;
+    case 5: ((double complex *)base)[at] = value; return;
   }
+  memcpy(&bits, &narrow, sizeof bits);
+  ((uint16_t *)base)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 /* The elements that a layout covers, on the host. */
@@ -155,15 +163,11 @@ static char *fetch(const void *device, size_t nbytes, void *stream) {
   return host;
 }
 
-/* alpha and beta are of the type that is computed in. */
-static int is_number(const desc_t *desc, const void *x, double expected) {
-  return (desc->scale == 1 ? *(const double *)x : (double)*(const float *)x) == expected;
-}
-
 int cublasLtMatmul(void *handle, desc_t *desc, const void *alpha, const void *a, layout_t *la, const void *b,
                    layout_t *lb, const void *beta, const void *c, layout_t *lc, void *d, layout_t *ld,
                    const void *algo, void *workspace, size_t workspace_nbytes, void *stream) {
-  if (!handle || !algo || !is_number(desc, alpha, 1) || !is_number(desc, beta, 0) || c != d || lc != ld) return 7;
+  if (!handle || !algo || c != d || lc != ld) return 7;
+  double complex scale = element(alpha, desc->scale, 0), keep = element(beta, desc->scale, 0);
   if (workspace_nbytes < fake_workspace || (fake_workspace && !workspace)) return 7;
   ++fake_products;
   char *x = fetch(a, extent(la), stream), *y = fetch(b, extent(lb), stream),
@@ -174,14 +178,17 @@ int cublasLtMatmul(void *handle, desc_t *desc, const void *alpha, const void *a,
   for (int64_t p = 0; p < ld->batch; ++p)
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
-        double sum = 0;
+        double complex sum = 0;
         for (int64_t l = 0; l < k; ++l) {
           int64_t at = p * la->stride + (desc->transa ? i * la->ld + l : l * la->ld + i);
           int64_t bt = p * lb->stride + (desc->transb ? l * lb->ld + j : j * lb->ld + l);
           sum += element(x, la->type, at) * element(y, lb->type, bt);
         }
+        int64_t at = p * ld->stride + j * ld->ld + i;
+        sum *= scale;
         if (bias) sum += element(bias, ld->type, i);
-        set_element(z, ld->type, p * ld->stride + j * ld->ld + i, sum);
+        if (keep != 0) sum += keep * element(z, ld->type, at); /* else not even nan is read */
+        set_element(z, ld->type, at, sum);
       }
   copy(d, z, extent(ld), stream);
   free(x);

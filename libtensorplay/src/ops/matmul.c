@@ -1,5 +1,7 @@
 /* Products: the operands as strided matrices, and the choice between cuBLASLt and the tiled kernel
  * (docs/design/products.md). */
+#include <string.h>
+
 #include "../../kernels/args_matmul.h"
 #include "../internal.h"
 
@@ -8,6 +10,9 @@ static tp__kernel_t tiled[TP_DTYPE_COUNT] = {
     [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_bf16"),
     [TP_DTYPE_float32] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f32"),
     [TP_DTYPE_float64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f64"),
+    [TP_DTYPE_complex64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_c64"),
+    [TP_DTYPE_complex128] = TP_KERNEL_INIT("matmul", "tp_k_matmul_c128"),
+    [TP_DTYPE_int64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_i64"),
 };
 
 /* Limit of gridDim.y and gridDim.z; the kernel strides over the rest. */
@@ -18,6 +23,8 @@ static uint32_t blocks(int64_t numel, int64_t per_block) {
   return (uint32_t)(count < GRID_LIMIT ? count : GRID_LIMIT);
 }
 
+static bool has_beta(const tp__gemm_t *gemm) { return gemm->beta[0] != 0 || gemm->beta[1] != 0; }
+
 static tp_status_t run(const tp__gemm_t *gemm, const char *operation) {
   tp_stream_t *stream = tp__stream_current(gemm->device);
   bool served = false;
@@ -25,7 +32,7 @@ static tp_status_t run(const tp__gemm_t *gemm, const char *operation) {
   if (served) return TP_OK;
   tp_matmul_args_t args = {.a = gemm->a,
                            .b = gemm->b,
-                           .bias = gemm->bias,
+                           .addend = gemm->bias,
                            .out = gemm->out,
                            .batch = gemm->batch,
                            .m = gemm->m,
@@ -38,7 +45,15 @@ static tp_status_t run(const tp__gemm_t *gemm, const char *operation) {
                            .b_row = gemm->b_row,
                            .b_col = gemm->b_col,
                            .out_batch = gemm->out_batch,
-                           .out_row = gemm->out_row};
+                           .out_row = gemm->out_row,
+                           .alpha = {gemm->alpha[0], gemm->alpha[1]},
+                           .beta = {1, 0}};
+  if (has_beta(gemm)) {
+    args.addend = gemm->out;
+    args.addend_batch = gemm->out_batch;
+    args.addend_row = gemm->out_row;
+    memcpy(args.beta, gemm->beta, sizeof args.beta);
+  }
   if (gemm->k == 0) args.a_batch = args.b_batch = 0; /* the operands have no memory to point into */
   return tp__launch(&tiled[gemm->dtype], gemm->device, stream, blocks(gemm->n, TP_MATMUL_TILE),
                     blocks(gemm->m, TP_MATMUL_TILE), blocks(gemm->batch, 1), TP_BLOCK_THREADS, &args,
@@ -103,14 +118,25 @@ static tp_tensor_t *matrices(const tp_tensor_t *x, int32_t vector_dim, int32_t n
   return copy;
 }
 
+/* Status DEVICE, DTYPE: one device, and one dtype of numbers. */
 static tp_status_t check_pair(const tp_tensor_t *a, const tp_tensor_t *b, const char *operation) {
   if (a->device != b->device)
     return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device,
                          (int)b->device);
-  if (a->dtype != b->dtype || !tp__dtype_is_floating(a->dtype))
-    return tp__error_set(TP_DTYPE, operation, "got dtypes %s and %s, expected one floating dtype",
+  if (a->dtype != b->dtype || a->dtype == TP_DTYPE_bool)
+    return tp__error_set(TP_DTYPE, operation, "got dtypes %s and %s, expected one dtype of numbers",
                          tp__dtype_name(a->dtype), tp__dtype_name(b->dtype));
   return TP_OK;
+}
+
+/* The dtype that has products in the stead of `dtype`: integers wrap, so all of them are multiplied as the widest. */
+static int32_t multiplied(int32_t dtype) {
+  return tp__dtype_category(dtype) == TP_CATEGORY_INT ? TP_DTYPE_int64 : dtype;
+}
+
+static tp_tensor_t *operand(const tp_tensor_t *x) {
+  const int32_t dtype = multiplied(x->dtype);
+  return dtype == x->dtype ? tp__tensor_retain(x) : tp_tensor_to(x, dtype, x->device);
 }
 
 /* Sets everything but the result of a product of matrix tensors; folds the batch of `a` into its rows when
@@ -137,51 +163,98 @@ static void describe(tp__gemm_t *gemm, const tp_tensor_t *a, const tp_tensor_t *
   gemm->out_batch = gemm->m * gemm->n;
 }
 
+/* The result's shape, its batch first: *out_batch dimensions. Status SHAPE. */
+static tp_status_t shape_of(const tp_tensor_t *a, const tp_tensor_t *b, int32_t *out_batch, int32_t *out_ndim,
+                            int64_t *shape, const char *operation) {
+  if (a->ndim == 0 || b->ndim == 0)
+    return tp__error_set(TP_SHAPE, operation, "got operands of %d and %d dimensions, expected 1 or more",
+                         (int)a->ndim, (int)b->ndim);
+  int64_t inner = b->shape[b->ndim > 1 ? b->ndim - 2 : 0];
+  if (a->shape[a->ndim - 1] != inner)
+    return tp__error_set(TP_SHAPE, operation, "got inner sizes %lld and %lld, expected equal ones",
+                         (long long)a->shape[a->ndim - 1], (long long)inner);
+  TP_TRY(tp__check_broadcast(a->ndim > 2 ? a->ndim - 2 : 0, a->shape, b->ndim > 2 ? b->ndim - 2 : 0, b->shape,
+                             out_batch, shape, operation));
+  *out_ndim = *out_batch;
+  if (a->ndim > 1) shape[(*out_ndim)++] = a->shape[a->ndim - 2];
+  if (b->ndim > 1) shape[(*out_ndim)++] = b->shape[b->ndim - 1];
+  return TP_OK;
+}
+
+static bool same_memory(const tp_tensor_t *x, const tp_tensor_t *target) {
+  return x->contiguous && x->data == target->data && x->numel == target->numel;
+}
+
+/* The product in `gemm`, whose scalars are set, into out; input is NULL where beta is 0. */
+static tp_tensor_t *product(tp__gemm_t *gemm, const tp_tensor_t *input, const tp_tensor_t *a, const tp_tensor_t *b,
+                            tp_tensor_t *out, int32_t ndim, const int64_t *batch, const char *operation) {
+  const int32_t dtype = multiplied(a->dtype);
+  tp_tensor_t *x = operand(a), *y = operand(b);
+  tp_tensor_t *left = x ? matrices(x, 0, ndim, batch, &gemm->a_batch) : NULL;
+  tp_tensor_t *right = y ? matrices(y, 1, ndim, batch, &gemm->b_batch) : NULL;
+  bool direct = out->contiguous && out->dtype == dtype && out->storage != a->storage && out->storage != b->storage &&
+                (!input || input->storage != out->storage || same_memory(input, out));
+  tp_tensor_t *target = left && right ? tp__target_take(out, dtype, direct, operation) : NULL;
+  tp_status_t status = TP_OK;
+  if (target && input && !same_memory(input, target)) status = tp__copy_same_device(target, input, operation);
+  if (target && !status) {
+    describe(gemm, left, right);
+    gemm->out = target->data;
+    status = run(gemm, operation);
+  }
+  tp_tensor_t *tensors[] = {x, y, left, right};
+  for (size_t t = 0; t < 4; ++t) tp_tensor_release(tensors[t]);
+  return tp__target_finish(out, target, status);
+}
+
 tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *out) {
   const char *operation = "matmul";
-  if (check_pair(a, b, operation)) return NULL;
-  if (a->ndim == 0 || b->ndim == 0) {
-    tp__error_set(TP_SHAPE, operation, "got operands of %d and %d dimensions, expected 1 or more",
-                  (int)a->ndim, (int)b->ndim);
-    return NULL;
-  }
-  int64_t inner = b->shape[b->ndim > 1 ? b->ndim - 2 : 0];
-  if (a->shape[a->ndim - 1] != inner) {
-    tp__error_set(TP_SHAPE, operation, "got inner sizes %lld and %lld, expected equal ones",
-                  (long long)a->shape[a->ndim - 1], (long long)inner);
-    return NULL;
-  }
-  int32_t ndim;
+  int32_t batch, ndim;
   int64_t shape[TP_MAX_NDIM];
-  if (tp__check_broadcast(a->ndim > 2 ? a->ndim - 2 : 0, a->shape, b->ndim > 2 ? b->ndim - 2 : 0, b->shape,
-                          &ndim, shape, operation))
-    return NULL;
-  tp__gemm_t gemm = {.batch = 1};
-  for (int32_t d = 0; d < ndim; ++d) gemm.batch *= shape[d];
-  int32_t result_ndim = ndim;
-  if (a->ndim > 1) shape[result_ndim++] = a->shape[a->ndim - 2];
-  if (b->ndim > 1) shape[result_ndim++] = b->shape[b->ndim - 1];
-  out = tp__check_out(out, a->dtype, a->device, result_ndim, shape, operation);
+  if (check_pair(a, b, operation) || shape_of(a, b, &batch, &ndim, shape, operation)) return NULL;
+  tp__gemm_t gemm = {.batch = 1, .alpha = {1, 0}};
+  for (int32_t d = 0; d < batch; ++d) gemm.batch *= shape[d];
+  out = tp__check_out(out, a->dtype, a->device, ndim, shape, operation);
   if (!out || out->numel == 0) return out;
-  tp_tensor_t *left = matrices(a, 0, ndim, shape, &gemm.a_batch);
-  tp_tensor_t *right = matrices(b, 1, ndim, shape, &gemm.b_batch);
-  bool direct =
-      out->contiguous && out->dtype == a->dtype && out->storage != a->storage && out->storage != b->storage;
-  tp_tensor_t *target = left && right ? tp__target_take(out, a->dtype, direct, operation) : NULL;
-  tp_status_t status = TP_OK;
-  if (target) {
-    describe(&gemm, left, right);
-    gemm.out = target->data;
-    status = run(&gemm, operation);
-  }
-  tp_tensor_release(left);
-  tp_tensor_release(right);
-  return tp__target_finish(out, target, status);
+  return product(&gemm, NULL, a, b, out, batch, shape, operation);
+}
+
+/* Status DEVICE, DTYPE, SHAPE. */
+static tp_status_t check_addend(const tp_tensor_t *input, const tp_tensor_t *a, int32_t ndim, const int64_t *shape,
+                                const char *operation) {
+  TP_TRY(check_pair(input, a, operation));
+  if (tp__dtype_category(a->dtype) == TP_CATEGORY_INT)
+    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating or complex one",
+                         tp__dtype_name(a->dtype));
+  int32_t whole_ndim;
+  int64_t whole[TP_MAX_NDIM];
+  TP_TRY(tp__check_broadcast(input->ndim, input->shape, ndim, shape, &whole_ndim, whole, operation));
+  bool fits = whole_ndim == ndim;
+  for (int32_t d = 0; fits && d < ndim; ++d) fits = whole[d] == shape[d];
+  if (!fits) return tp__error_set(TP_SHAPE, operation, "got an input that exceeds the product");
+  return TP_OK;
+}
+
+tp_tensor_t *tp_addmm(const tp_tensor_t *input, const tp_tensor_t *a, const tp_tensor_t *b, double beta_re,
+                      double beta_im, double alpha_re, double alpha_im, tp_tensor_t *out) {
+  const char *operation = "addmm";
+  int32_t batch, ndim;
+  int64_t shape[TP_MAX_NDIM];
+  if (check_pair(a, b, operation) || shape_of(a, b, &batch, &ndim, shape, operation) ||
+      check_addend(input, a, ndim, shape, operation))
+    return NULL;
+  tp__gemm_t gemm = {.batch = 1, .alpha = {alpha_re, alpha_im}, .beta = {beta_re, beta_im}};
+  for (int32_t d = 0; d < batch; ++d) gemm.batch *= shape[d];
+  out = tp__check_out(out, a->dtype, a->device, ndim, shape, operation);
+  if (!out || out->numel == 0) return out;
+  return product(&gemm, has_beta(&gemm) ? input : NULL, a, b, out, batch, shape, operation);
 }
 
 static tp_status_t check_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias,
                                 const char *operation) {
   TP_TRY(check_pair(a, weight, operation));
+  if (!tp__dtype_is_floating(a->dtype))
+    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one", tp__dtype_name(a->dtype));
   if (bias) TP_TRY(check_pair(a, bias, operation));
   if (weight->ndim != 2 || a->ndim == 0 || a->shape[a->ndim - 1] != weight->shape[1])
     return tp__error_set(TP_SHAPE, operation,
@@ -202,7 +275,7 @@ tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp
   tp_tensor_t *out = tp__tensor_new(a->dtype, a->device, a->ndim, shape, operation);
   if (!out || out->numel == 0) return out;
   int32_t ndim = a->ndim > 2 ? a->ndim - 2 : 0;
-  tp__gemm_t gemm = {.batch = 1};
+  tp__gemm_t gemm = {.batch = 1, .alpha = {1, 0}};
   for (int32_t d = 0; d < ndim; ++d) gemm.batch *= a->shape[d];
   tp_tensor_t *turned = tp_tensor_transpose(weight, 0, 1);
   tp_tensor_t *left = matrices(a, 0, ndim, shape, &gemm.a_batch);

@@ -27,7 +27,12 @@ from ._creation import (
     zeros_like,
 )
 from ._data import as_tensor, asarray, from_numpy, is_tensor, tensor
-from ._defaults import get_default_dtype, set_default_dtype
+from ._defaults import (
+    get_default_dtype,
+    get_float32_matmul_precision,
+    set_default_dtype,
+    set_float32_matmul_precision,
+)
 from ._device import Device
 from ._device import Device as device  # noqa: N813 (torch's name)
 from ._dtype import (
@@ -67,11 +72,12 @@ from ._ops.activation import gelu, silu, softplus
 from ._ops.choice import where
 from ._ops.comparison import allclose, equal, isclose
 from ._ops.grids import meshgrid, tril, tril_indices, triu, triu_indices
+from ._ops.contraction import tensordot
+from ._ops.einsum import einsum
 from ._ops.joining import cat, dstack, hstack, stack, vstack
 from ._ops.joining import cat as concat
 from ._ops.joining import cat as concatenate
 from ._ops.parts import imag, real, view_as_complex, view_as_real
-from ._ops.products import matmul
 from ._ops.promotion import can_cast, is_complex, is_floating_point, is_signed, promote_types, result_type
 from ._ops.rearranging import diag, flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
 from ._ops.sampling import (
@@ -161,6 +167,7 @@ __all__ = [
     "dstack",
     "dtype",
     "empty",
+    "einsum",
     "empty_like",
     "empty_strided",
     "equal",
@@ -182,6 +189,7 @@ __all__ = [
     "get_default_dtype",
     "half",
     "hstack",
+    "get_float32_matmul_precision",
     "iinfo",
     "imag",
     "inference_mode",
@@ -201,7 +209,6 @@ __all__ = [
     "logspace",
     "long",
     "manual_seed",
-    "matmul",
     "meshgrid",
     "moveaxis",
     "movedim",
@@ -234,6 +241,7 @@ __all__ = [
     "set_default_dtype",
     "set_printoptions",
     "short",
+    "set_float32_matmul_precision",
     "silu",
     "softplus",
     "split",
@@ -247,6 +255,7 @@ __all__ = [
     "tensor_split",
     "tile",
     "transpose",
+    "tensordot",
     "tril",
     "tril_indices",
     "triu",

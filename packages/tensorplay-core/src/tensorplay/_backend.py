@@ -277,7 +277,22 @@ class Backend(ABC):
     @abstractmethod
     def embedding(self, weight: Tensor, index: Tensor) -> Tensor: ...
     @abstractmethod
-    def matmul(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor: ...
+    def matmul(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+        """Of one dtype of numbers; integers wrap."""
+
+    @abstractmethod
+    def addmm(
+        self, input: Tensor, a: Tensor, b: Tensor, beta: complex, alpha: complex, out: Tensor | None = None
+    ) -> Tensor:
+        """beta * input + alpha * (a @ b), rounded once; without reading `input` where beta is 0.
+
+        `input` broadcasts to the product; all have one floating or complex dtype, and the factors are real for a
+        floating one.
+        """
+
+    def allow_tf32(self, allowed: bool) -> None:
+        """Whether products of float32 may be made of numbers with fewer digits, where that is faster."""
+
     @abstractmethod
     def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor: ...
 

@@ -1,10 +1,13 @@
-"""The dtype of numbers that come without one."""
+"""What the program sets for all devices: the dtype of numbers that come without one, and how exact products are."""
 
 from __future__ import annotations
 
 from . import _dtype, _plugins
 from ._dtype import DType
-from .errors import DTypeError
+from .errors import DTypeError, InvalidArgumentError
+
+_PRECISIONS = ("highest", "high", "medium")
+_precision = "highest"
 
 
 def get_default_dtype() -> DType:
@@ -23,3 +26,31 @@ def set_default_dtype(d: DType) -> None:
     if not _dtype.check("set_default_dtype", d).is_floating_point:
         raise DTypeError(f"set_default_dtype: got dtype {d.name}, expected a floating dtype")
     _plugins.set_default_dtype(d)
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` set; ``"highest"`` at first."""
+    return _precision
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """How exact products of float32 matrices are, on every device.
+
+    Parameters
+    ----------
+    precision : str
+        ``"highest"``: all digits. ``"high"`` or ``"medium"``: a GPU may multiply numbers rounded to TF32, which has
+        10 bits behind the point, and adds in float32. The host and GPUs without cuBLAS keep all digits.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such precision.
+    """
+    global _precision
+    if precision not in _PRECISIONS:
+        raise InvalidArgumentError(
+            f"set_float32_matmul_precision: got {precision!r}, expected one of {', '.join(map(repr, _PRECISIONS))}"
+        )
+    _plugins.allow_tf32(precision != "highest")
+    _precision = precision

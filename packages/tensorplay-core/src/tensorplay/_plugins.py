@@ -26,6 +26,7 @@ DISTRIBUTIONS = {"cuda": "tensorplay-cuda"}
 _backends: dict[str, Backend] = {}
 _lock = threading.RLock()
 _seed: int | None = None  # what a backend that comes later is seeded with
+_allows_tf32 = False
 
 #: What texts name, as `place` gives it. Only good spellings are kept: there are few of them.
 places: dict[str, tuple[Backend, Device]] = {}
@@ -46,6 +47,8 @@ def register(backend: Backend) -> None:
             seed_backend(backend, _seed)
         if (default := _dtype.DEFAULTS[_dtype.FLOAT]) is not _dtype.float32:
             backend.set_default_dtype(default)
+        if _allows_tf32:
+            backend.allow_tf32(True)
 
 
 @cache
@@ -147,6 +150,20 @@ def set_default_dtype(dtype: DType) -> None:
         _dtype.DEFAULTS.update({_dtype.FLOAT: dtype, _dtype.COMPLEX: dtype.to_complex()})
         for backend in _backends.values():
             backend.set_default_dtype(dtype)
+
+
+def allow_tf32(allowed: bool) -> None:
+    """Sets whether products of float32 may use TF32, for every backend, those that come later too."""
+    global _allows_tf32
+    with _lock:
+        _allows_tf32 = allowed
+        for backend in _backends.values():
+            backend.allow_tf32(allowed)
+
+
+def allows_tf32() -> bool:
+    """What `allow_tf32` set."""
+    return _allows_tf32
 
 
 def seed_backend(backend: Backend, seed: int) -> None:

@@ -18,12 +18,12 @@ from ._ops import (
     grids,
     inplace,
     parts,
-    products,
     rearranging,
     sampling,
     splitting,
     views,
 )
+from ._ops.algebra import Algebra
 from ._ops.binary import Binary
 from ._ops.dimensional import Dimensional
 from ._ops.operators import Operators
@@ -31,7 +31,7 @@ from ._ops.unary import Unary
 from .errors import DTypeError
 
 
-class Tensor(Unary, Binary, Dimensional, Operators):
+class Tensor(Unary, Binary, Dimensional, Algebra, Operators):
     """Elements of one dtype on one device, with a shape and strides.
 
     Tensors are made by `tensorplay.tensor`, `tensorplay.zeros` and their like.
@@ -197,7 +197,6 @@ class Tensor(Unary, Binary, Dimensional, Operators):
     equal = comparison.equal
     isclose = comparison.isclose
     allclose = comparison.allclose
-    matmul = products.matmul
     bernoulli = sampling.bernoulli
     multinomial = sampling.multinomial
     tril = grids.tril

@@ -23,6 +23,20 @@ class Products(Views):
         spec = _operands.matmul(a, b, out)
         return self.finish(_matmul(a._impl, b._impl, spec.compute), spec, out)
 
+    def addmm(
+        self, input: Tensor, a: Tensor, b: Tensor, beta: complex, alpha: complex, out: Tensor | None = None
+    ) -> Tensor:
+        spec = _operands.addmm(input, a, b, beta, alpha, out)
+        product = _matmul(a._impl, b._impl, spec.compute)
+        # Infinite elements times the parts that numbers lack would be nan.
+        with np.errstate(all="ignore"):
+            if alpha != 1:
+                product = product * arrays.scalar(alpha, product.dtype)
+            if beta != 0:
+                addend = arrays.widened(input._impl, spec.compute)
+                product = product + (addend if beta == 1 else addend * arrays.scalar(beta, product.dtype))
+        return self.finish(product, spec, out)
+
     def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         spec = _operands.linear(a, weight, bias)
         rows = a._impl

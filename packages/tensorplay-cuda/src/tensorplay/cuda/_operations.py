@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplay import _dtype
+from tensorplay import _dtype, _plugins
 from tensorplay._backend import Scalar
 from tensorplay._dtype import DType
 from tensorplay._tables import BINARY, UNARY
@@ -59,6 +59,19 @@ class Operations(Reductions, Indexing):
     def matmul(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
         return given(out, self.made("matmul", (a, b, out), native.tp_matmul, a._impl, b._impl, or_null(out)))
 
+    def addmm(
+        self, input: Tensor, a: Tensor, b: Tensor, beta: complex, alpha: complex, out: Tensor | None = None
+    ) -> Tensor:
+        factors = beta.real, beta.imag, alpha.real, alpha.imag
+        impls = input._impl, a._impl, b._impl
+        return given(
+            out, self.made("addmm", (input, a, b, beta, alpha, out), native.tp_addmm, *impls, *factors, or_null(out))
+        )
+
+    def allow_tf32(self, allowed: bool) -> None:
+        if native.is_started:  # else it is told at the start
+            native.tp_blas_allow_tf32(allowed)
+
     def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self.made("linear", (a, weight, bias), native.tp_linear, a._impl, weight._impl, or_null(bias))
 
@@ -72,9 +85,10 @@ def _binary_scalar(op: str, a: Any, scalar: Any, is_reversed: int, into: Any) ->
     return native.tp_binary_int(_BINARY[op], a._impl, scalar, isinstance(scalar, bool), is_reversed, into)
 
 
-def _tell_default_dtype() -> None:
-    """The default dtype that was set before CUDA started."""
+def _tell_settings() -> None:
+    """What was set before CUDA started."""
     check(native.tp_dtype_set_default(_dtype.DEFAULTS[_dtype.FLOAT].code))
+    native.tp_blas_allow_tf32(_plugins.allows_tf32())
 
 
-native.at_start.append(_tell_default_dtype)
+native.at_start.append(_tell_settings)
