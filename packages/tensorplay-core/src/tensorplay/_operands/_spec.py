@@ -135,6 +135,18 @@ def check_target(operation: str, target: Tensor) -> None:
         )
 
 
+def sized(operation: str, spec: Spec) -> Spec:
+    """The description of a fresh result, once a tensor can have it.
+
+    Raises
+    ------
+    SizeOverflowError
+        Its bytes cannot be counted in 63 bits, as may be where operands are expanded.
+    """
+    _shape.check_sizes(operation, spec.shape, spec.dtype.itemsize)
+    return spec
+
+
 def into(operation: str, spec: Spec, out: Tensor | None) -> Spec:
     """The description of what is returned: `out`, when it is given and can hold the result.
 
@@ -146,7 +158,7 @@ def into(operation: str, spec: Spec, out: Tensor | None) -> Spec:
         Its dtype is of a lower category.
     """
     if out is None:
-        return spec
+        return sized(operation, spec)
     if out.device != spec.device:
         raise InvalidArgumentError(
             f"{operation}: operands on different devices, got {spec.device} and out on {out.device}, "
