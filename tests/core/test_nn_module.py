@@ -49,6 +49,23 @@ def test_state_dict_names_shared_tensors_twice_and_leaves_scratch_out() -> None:
     ]
 
 
+def test_walks_that_name_shared_things_each_time() -> None:
+    block = Block()
+    names = ["", "first", "again"]
+    assert [name for name, _ in block.named_modules(remove_duplicate=False)] == names
+    parameters = ["scale", "first.weight", "first.bias", "again.weight", "again.bias"]
+    assert [name for name, _ in block.named_parameters(remove_duplicate=False)] == parameters
+    assert [name for name, _ in block.named_modules({block.first}, prefix="top")] == ["top"]
+
+
+def test_state_dict_into_a_given_one() -> None:
+    block, state = Block(), {"other": tensorplay.ones(1)}
+    assert block.state_dict(destination=state, prefix="block.") is state
+    assert list(state)[:2] == ["other", "block.scale"]
+    kept = block.state_dict(keep_vars=True)
+    assert kept["scale"] is block.scale
+
+
 def test_state_dict_shares_memory() -> None:
     block = Block()
     block.state_dict()["scale"].fill_(7)
@@ -63,6 +80,7 @@ def test_load_state_dict_copies_and_keeps_dtype() -> None:
     }
     result = block.load_state_dict(state)
     assert result == ([], [])
+    assert repr(result) == "<All keys matched successfully>"
     assert block.scale.tolist() == [2, 2, 2]
     assert block.scale.dtype is tensorplay.float32
     state["scale"].fill_(9)
@@ -106,6 +124,7 @@ def test_load_state_dict_not_strict_reports_and_still_refuses_shapes() -> None:
     result = layer.load_state_dict({"weight": tensorplay.ones(1, 2), "other": tensorplay.ones(1)}, strict=False)
     assert result.missing_keys == ["bias"]
     assert result.unexpected_keys == ["other"]
+    assert repr(result) == "IncompatibleKeys(missing_keys=['bias'], unexpected_keys=['other'])"
     assert layer.weight.tolist() == [[1, 1]]
     with pytest.raises(InvalidArgumentError, match="wrong shape: weight"):
         layer.load_state_dict({"weight": tensorplay.ones(2, 2)}, strict=False)
@@ -122,9 +141,33 @@ def test_to_keeps_parameter_objects_and_casts_only_floating_tensors() -> None:
     assert block.again.weight is block.first.weight
     assert block.bfloat16().scale.dtype is tensorplay.bfloat16
     assert block.float().scale.dtype is tensorplay.float32
+    assert block.double().scale.dtype is tensorplay.float64
     assert block.to(tensorplay.ones(1, dtype=tensorplay.float16)).scale.dtype is tensorplay.float16
     assert block.to("cpu", tensorplay.float32).scale.dtype is tensorplay.float32
     assert isinstance(block.scale, nn.Parameter)
+
+
+def test_complex_parameters_are_cast_by_to_alone() -> None:
+    module = nn.ParameterDict({"z": tensorplay.ones(1, dtype=tensorplay.complex64), "x": tensorplay.ones(1)})
+    assert module.double()["z"].dtype is tensorplay.complex64
+    assert module["x"].dtype is tensorplay.float64
+    assert module.to(tensorplay.complex128)["z"].dtype is tensorplay.complex128
+    assert module["x"].dtype is tensorplay.complex128
+
+
+def test_type_casts_integers_too() -> None:
+    block = Block().type(tensorplay.float16)
+    assert block.steps.dtype is tensorplay.float16
+    with pytest.raises(DTypeError, match="float32"):
+        block.type("float32")  # type: ignore[arg-type]
+
+
+def test_there_are_no_gradients() -> None:
+    block = Block()
+    block.zero_grad()
+    assert block.requires_grad_(False) is block
+    with pytest.raises(StateError, match="no autograd"):
+        block.requires_grad_()
 
 
 def test_to_that_fails_leaves_the_module_as_it_was() -> None:
@@ -143,6 +186,10 @@ def test_to_moves_everything_and_back(device: str) -> None:
     block.to(device)
     assert {tensor.device.type for tensor in (*block.parameters(), *block.buffers())} == {device}
     assert block(tensorplay.ones(1, 2, device=device)).device.type == device
+    block.to("cpu", non_blocking=True)
+    assert block.scale.device.type == "cpu"
+    getattr(block, device)()
+    assert block.scale.device.type == device
     block.cpu()
     assert dict(block.named_parameters()) == parameters
     assert block.first.weight.tolist() == weight
@@ -247,6 +294,22 @@ def test_get_submodule_names_what_is_missing() -> None:
         model.get_submodule("0.second")
 
 
+def test_get_parameter_and_get_buffer() -> None:
+    model = nn.Sequential(Block())
+    assert model.get_parameter("0.first.weight") is model[0].first.weight
+    assert model.get_buffer("0.scratch") is model[0].scratch
+    for call, name in ((model.get_parameter, "0.scratch"), (model.get_buffer, "0.scale"), (model.get_buffer, "1.x")):
+        with pytest.raises(AttributeError):
+            call(name)
+
+
+def test_a_module_may_be_none() -> None:
+    block = Block()
+    block.add_module("extra", None)
+    block.add_module("first", None)
+    assert [name for name, _ in block.named_children()] == ["again"]
+
+
 def test_apply_visits_children_before_their_parent() -> None:
     seen: list[str] = []
     model = nn.Sequential(nn.Linear(1, 1), nn.GELU())
@@ -268,6 +331,17 @@ def test_repr_is_torchs() -> None:
         "  (2): Embedding(3, 4, padding_idx=0)\n"
         ")"
     )
+
+
+def test_repr_of_several_lines() -> None:
+    class Told(nn.Module):
+        def extra_repr(self) -> str:
+            return "a=1\nb=2"
+
+    assert repr(Told()) == "Told(\n  a=1\n  b=2\n)"
+    told = Told()
+    told.inner = nn.ReLU()
+    assert repr(told) == "Told(\n  a=1\n  b=2\n  (inner): ReLU()\n)"
 
 
 def test_copies_are_independent() -> None:

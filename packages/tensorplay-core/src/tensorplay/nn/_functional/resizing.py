@@ -66,7 +66,7 @@ def interpolate(
             raise InvalidArgumentError(f"{_NAME}: got align_corners for mode {kind!r}, expected None")
     recompute = recompute_scale_factor is not None and flag(_NAME, "recompute_scale_factor", recompute_scale_factor)
     wanted, factors = _sizes(input.shape[2:], size, scale_factor)
-    if min(input.shape[2:]) < 1 or min(wanted) < 1:
+    if min(input.shape[2:]) < 1 or min(wanted) < (kind != "area"):
         raise InvalidArgumentError(f"{_NAME}: got sizes {input.shape[2:]} to {wanted}, expected 1 or more")
     if kind == "area":
         return (adaptive_avg_pool1d if count == 1 else adaptive_avg_pool2d)(input, wanted)
@@ -122,8 +122,7 @@ def _repeated(input: Tensor, wanted: _shape.Shape) -> Tensor:
     apart = [size for here in room for size in (here, 1)]
     times = [size for here, places in zip(room, wanted, strict=True) for size in (here, places // here)]
     lead = input.shape[:2]
-    result = input.reshape(*lead, *apart).expand(*lead, *times).reshape(*lead, *wanted)
-    return result.clone() if wanted == room else result
+    return input.reshape(*lead, *apart).expand(*lead, *times).clone().reshape(*lead, *wanted)
 
 
 def _places(input: Tensor, places: int, shift: float, factor: float) -> Tensor:
