@@ -37,6 +37,11 @@ tp_status_t tp__check_index(const tp_tensor_t *tensor, const tp_tensor_t *index,
   return TP_OK;
 }
 
+tp_status_t tp__check_room(const tp_tensor_t *tensor, int32_t dim, const tp_tensor_t *index, const char *operation) {
+  if (index->numel == 0 || tensor->ndim == 0 || tensor->shape[dim] != 0) return TP_OK;
+  return tp__error_set(TP_INDEX, operation, "got an index into a dimension of size 0");
+}
+
 tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim,
                            const int64_t *shape, const char *operation) {
   if (!out) return tp__tensor_new(dtype, device, ndim, shape, operation);

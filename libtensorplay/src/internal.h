@@ -163,6 +163,8 @@ tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t 
 int32_t tp__check_dim(int32_t dim, int32_t ndim, const char *operation);
 /* An index into a tensor: int32 or int64, on its device. Status DEVICE, DTYPE. */
 tp_status_t tp__check_index(const tp_tensor_t *tensor, const tp_tensor_t *index, const char *operation);
+/* Refuses elements of an index along a dimension of size 0, whose wrong values no kernel would see. Status INDEX. */
+tp_status_t tp__check_room(const tp_tensor_t *tensor, int32_t dim, const tp_tensor_t *index, const char *operation);
 /* Makes the result, or checks the given out (shape, device, castable dtype) and retains it. */
 tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim,
                            const int64_t *shape, const char *operation);

@@ -117,6 +117,29 @@ def test_places_out_of_range(device: str) -> None:
     assert read(x).tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
+def test_places_in_nothing_are_told_at_once(device: str) -> None:
+    index = tensorplay.zeros(1, dtype=tensorplay.int64, device=device)
+    x = tensorplay.zeros(0, device=device)
+    for call in (
+        lambda: x.gather(0, index),
+        lambda: x.scatter(0, index, 1.0),
+        lambda: x.index_select(0, index),
+        lambda: tensorplay.nn.functional.embedding(index, tensorplay.zeros(0, 3, device=device)),
+    ):
+        with pytest.raises(OutOfRangeError, match=r"got an index into shape \(0,.*\) where a dimension has size 0"):
+            call()
+
+
+def test_no_place_is_looked_at_where_the_result_is_empty(device: str) -> None:
+    wrong = tensorplay.full((1,), 7, dtype=tensorplay.int64, device=device)
+    x = tensorplay.zeros(3, 2, 0, device=device)
+    assert x.index_select(0, wrong).cpu().shape == (1, 2, 0)
+    assert tensorplay.nn.functional.embedding(wrong, x[:, 0]).cpu().shape == (1, 0)
+    assert x[wrong, wrong].cpu().shape == (1, 0)
+    x[wrong, wrong] = 1.0
+    assert x.cpu().shape == (3, 2, 0)
+
+
 def test_operands_that_are_refused(device: str) -> None:
     x = tensorplay.ones(2, 3, device=device)
     index = tensorplay.zeros(2, 3, dtype=tensorplay.int64, device=device)

@@ -17,7 +17,9 @@ static tp_status_t check_fits(const tp_tensor_t *other, const tp_tensor_t *index
 tp_tensor_t *tp_gather(const tp_tensor_t *a, int32_t dim, const tp_tensor_t *index) {
   const char *operation = "gather";
   dim = tp__check_dim(dim, a->ndim, operation);
-  if (dim < 0 || tp__check_index(a, index, operation) || check_fits(a, index, dim, operation)) return NULL;
+  if (dim < 0 || tp__check_index(a, index, operation) || check_fits(a, index, dim, operation) ||
+      tp__check_room(a, dim, index, operation))
+    return NULL;
   tp_tensor_t *out = tp__tensor_new(a->dtype, a->device, index->ndim, index->shape, operation);
   if (!out || out->numel == 0) return out;
   tp__selection_t selection;
@@ -43,6 +45,7 @@ tp_status_t tp_scatter(tp_tensor_t *target, int32_t dim, const tp_tensor_t *inde
   TP_TRY(tp__selection_check_put(target, source, operation));
   TP_TRY(check_fits(target, index, dim, operation));
   TP_TRY(check_fits(source, index, -1, operation));
+  TP_TRY(tp__check_room(target, dim, index, operation));
   if (index->numel == 0) return TP_OK;
   tp_tensor_t *at = tp__selection_operand(index, target), *part = part_of(source, index);
   tp_status_t status = at && part ? TP_OK : tp_error_status();

@@ -7,7 +7,7 @@ tp_tensor_t *tp_index(const tp_tensor_t *a, int32_t n, const tp_tensor_t *const 
   tp__selection_t selection;
   if (tp__selection_at(&selection, a, n, indices, TP_FAULT_OP_INDEX, operation)) return NULL;
   const tp_tensor_t *shape = &selection.base;
-  if (!selection.offsets) {
+  if (!selection.offsets) { /* One index tensor, or no elements. */
     int32_t dim = 0;
     while (!indices[dim]) ++dim;
     return tp__rows_take(a, dim, indices[dim], shape->ndim, shape->shape, true, TP_FAULT_OP_INDEX, operation);
@@ -24,9 +24,6 @@ tp_tensor_t *tp_index(const tp_tensor_t *a, int32_t n, const tp_tensor_t *const 
 /* Whether a shape broadcasts to the selection's without changing it. */
 static tp_status_t check_values(const tp__selection_t *selection, const tp_tensor_t *values, const char *operation) {
   const tp_tensor_t *shape = &selection->base;
-  int64_t strides[TP_MAX_NDIM];
-  if (tp__contiguous_strides(shape->ndim, shape->shape, strides) < 0)
-    return tp__error_set(TP_OVERFLOW, operation, "got an index of more than %lld elements", (long long)INT64_MAX);
   int32_t lead = shape->ndim - values->ndim;
   bool fits = lead >= 0;
   for (int32_t d = 0; fits && d < values->ndim; ++d)

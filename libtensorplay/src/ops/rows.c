@@ -64,7 +64,7 @@ tp_tensor_t *tp__rows_take(const tp_tensor_t *a, int32_t dim, const tp_tensor_t 
 tp_tensor_t *tp_index_select(const tp_tensor_t *a, int32_t dim, const tp_tensor_t *index) {
   const char *operation = "index_select";
   dim = tp__check_dim(dim, a->ndim, operation);
-  if (dim < 0 || tp__check_index(a, index, operation)) return NULL;
+  if (dim < 0 || tp__check_index(a, index, operation) || tp__check_room(a, dim, index, operation)) return NULL;
   if (index->ndim > 1 || (a->ndim == 0 && index->numel != 1)) {
     tp__error_set(TP_SHAPE, operation,
                   "got an index of %d dimensions and %lld elements into an operand of %d", (int)index->ndim,
@@ -85,6 +85,7 @@ tp_tensor_t *tp_embedding(const tp_tensor_t *weight, const tp_tensor_t *index) {
                   (int)weight->ndim, (int)index->ndim, TP_MAX_NDIM - 1);
     return NULL;
   }
+  if (tp__check_room(weight, 0, index, operation)) return NULL;
   int64_t shape[TP_MAX_NDIM];
   for (int32_t d = 0; d < index->ndim; ++d) shape[d] = index->shape[d];
   shape[index->ndim] = weight->shape[1];

@@ -22,7 +22,8 @@ static void add_dim(tp__selection_t *selection, int64_t size, int64_t base_strid
   selection->base.shape[d] = selection->index.shape[d] = size;
   selection->base.strides[d] = base_stride;
   selection->index.strides[d] = index_stride;
-  selection->base.numel *= size;
+  /* `check_count` refuses too many. */
+  selection->base.numel = (int64_t)((uint64_t)selection->base.numel * (uint64_t)size);
 }
 
 static void start(tp__selection_t *selection, const tp_tensor_t *tensor, const tp_tensor_t *index,
@@ -65,6 +66,14 @@ void tp__selection_across(tp__selection_t *selection, const tp_tensor_t *tensor,
 void tp__selection_release(tp__selection_t *selection) { tp_tensor_release(selection->offsets); }
 
 /* ---- several index tensors ---- */
+
+/* Refuses a selection whose elements no tensor could have. */
+static tp_status_t check_count(const tp__selection_t *selection, const char *name) {
+  const tp_tensor_t *base = &selection->base;
+  int64_t strides[TP_MAX_NDIM], numel = tp__contiguous_strides(base->ndim, base->shape, strides);
+  if (numel >= 0 && numel <= INT64_MAX / (int64_t)tp__dtype_size(base->dtype)) return TP_OK;
+  return tp__error_set(TP_OVERFLOW, name, "got an index of more than %lld bytes", (long long)INT64_MAX);
+}
 
 /* out := places of base, or what it holds when adds, and up to TP_OFFSETS_INDICES indices. */
 static tp_status_t launch_offsets(tp_tensor_t *out, const tp_tensor_t *base, bool adds, int32_t n,
@@ -120,7 +129,7 @@ static tp_status_t join(tp__selection_t *selection, const tp_tensor_t *tensor, c
   tp_tensor_t *offsets = tp__tensor_new(TP_DTYPE_int64, tensor->device, entries->ndim, entries->shape, name);
   if (!offsets) return tp_error_status();
   tp_status_t status = TP_OK;
-  for (int32_t first = 0; first < entries->n && offsets->numel && !status; first += TP_OFFSETS_INDICES) {
+  for (int32_t first = 0; first < entries->n && !status; first += TP_OFFSETS_INDICES) {
     tp_index_t indices[TP_OFFSETS_INDICES];
     int32_t count = 0;
     for (; count < TP_OFFSETS_INDICES && first + count < entries->n; ++count) {
@@ -164,16 +173,18 @@ tp_status_t tp__selection_at(tp__selection_t *selection, const tp_tensor_t *tens
   /* An index in the tensor's own memory is read before that may be written. */
   if (entries.n == 1 && entries.tensors[0]->storage != tensor->storage) {
     tp__selection_across(selection, tensor, entries.dims[0], entries.tensors[0], true, operation);
-    return TP_OK;
+    return check_count(selection, name);
   }
+  int64_t strides[TP_MAX_NDIM];
+  (void)tp__contiguous_strides(entries.ndim, entries.shape, strides); /* too many elements are counted below */
   start(selection, tensor, NULL, operation);
-  TP_TRY(join(selection, tensor, &entries, name));
   int32_t place = entries.together ? entries.dims[0] : 0;
   add_whole_dims(selection, tensor, &entries, 0, place);
-  for (int32_t d = 0; d < entries.ndim; ++d)
-    add_dim(selection, entries.shape[d], 0, selection->offsets->strides[d]);
+  for (int32_t d = 0; d < entries.ndim; ++d) add_dim(selection, entries.shape[d], 0, strides[d]);
   add_whole_dims(selection, tensor, &entries, place, tensor->ndim);
-  return TP_OK;
+  TP_TRY(check_count(selection, name));
+  /* Without elements no index is looked at. */
+  return selection->base.numel ? join(selection, tensor, &entries, name) : TP_OK;
 }
 
 /* ---- using one ---- */

@@ -20,8 +20,16 @@ from .indexing import Indexing
 from .products import Products
 from .random import Random
 from .reductions import Reductions
+from .room import telling
 
 
+# All methods that make arrays, and the views that may have more elements than the memory that they see.
+@telling(
+    "arange", "arg_reduce", "argsort", "as_strided", "binary", "contiguous", "copy_", "copy_from_host_", "embedding",
+    "empty", "expand", "flip", "from_host", "full", "gather", "index", "index_put_", "index_select", "layer_norm",
+    "linear", "matmul", "normal_", "random_bits_", "reduce", "reshape", "scan", "scatter_", "softmax", "to", "unary",
+    "uniform_", "where",
+)  # fmt: skip
 class HostBackend(Elementwise, Reductions, Indexing, Products, Random):
     """Keeper of the tensors on the host."""
 
@@ -135,6 +143,7 @@ class HostBackend(Elementwise, Reductions, Indexing, Products, Random):
         target._impl[...] = arrays.scalar(value, target._impl.dtype)
 
     def contiguous(self, tensor: Tensor) -> Tensor:
+        _operands.contiguous(tensor)
         return self.wrap(arrays.contiguous(tensor._impl))
 
 
@@ -142,7 +151,6 @@ def _allocated(operation: str, spec: _operands.Spec) -> Array:
     try:
         return np.empty(spec.shape, spec.dtype.numpy)
     except (MemoryError, ValueError) as error:
-        # NumPy refuses sizes near 2**63 as ValueError.
         nbytes = int(np.prod(spec.shape, dtype=object)) * spec.dtype.itemsize
         raise HostMemoryError(f"{operation}: the host has no room for {nbytes} bytes (shape {spec.shape})") from error
 

@@ -20,6 +20,8 @@ class Indexing(Views):
 
     def index_select(self, a: Tensor, dim: int, index: Tensor) -> Tensor:
         spec = _operands.index_select(a, dim, index)
+        if 0 in spec.shape:
+            return self.finish(np.empty(spec.shape, a._impl.dtype), spec)
         array = a._impl if a.ndim else a._impl.reshape(1)
         size = array.shape[dim]
         places = _checked("index_select", index._impl.reshape(-1), size, f"a dimension of size {size}")
@@ -27,6 +29,8 @@ class Indexing(Views):
 
     def embedding(self, weight: Tensor, index: Tensor) -> Tensor:
         spec = _operands.embedding(weight, index)
+        if 0 in spec.shape:
+            return self.finish(np.empty(spec.shape, weight._impl.dtype), spec)
         size = weight.shape[0]
         rows = _checked("embedding", index._impl, size, f"{size} rows")
         return self.finish(np.take(weight._impl, rows, axis=0), spec)

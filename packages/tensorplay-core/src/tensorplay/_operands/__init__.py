@@ -16,6 +16,7 @@ from ._rows import embedding, index_select
 from ._spec import Spec, check_device, device_of, into, scalar_dtype
 from ._views import (
     as_strided,
+    contiguous,
     expand,
     flip,
     permute,
@@ -38,6 +39,7 @@ __all__ = [
     "as_strided",
     "binary",
     "check_device",
+    "contiguous",
     "copy_",
     "copy_from_host_",
     "device_of",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .. import _dtype, _shape
 from .._shape import Shape
 from ..errors import DTypeError, InvalidArgumentError, OutOfRangeError
-from ._spec import Spec, check_target, device_of
+from ._spec import Spec, check_target, device_of, sized
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -26,11 +26,23 @@ def check_index(operation: str, index: Tensor) -> None:
         raise DTypeError(f"{operation}: got an index of dtype {index.dtype.name}, expected int32 or int64")
 
 
+def check_room(operation: str, a: Tensor, dim: int, index: Tensor) -> None:
+    """Refuses indices into a dimension that has no elements.
+
+    Raises
+    ------
+    OutOfRangeError
+        There are any.
+    """
+    if index.numel() and a.ndim and not a.shape[dim]:
+        raise _no_room(operation, a)
+
+
 def gather(a: Tensor, dim: int, index: Tensor) -> Spec:
     """Elements along a dimension."""
     device = device_of("gather", a, index)
     _check_along("gather", a, dim, index)
-    return Spec(index.shape, a.dtype, device, a.dtype)
+    return sized("gather", Spec(index.shape, a.dtype, device, a.dtype))
 
 
 def scatter_(target: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool = False) -> None:
@@ -82,6 +94,11 @@ def _check_along(operation: str, a: Tensor, dim: int, index: Tensor) -> None:
             f"{operation}: got an index of shape {index.shape} along dimension {dim} of shape {a.shape}, "
             "expected no larger size in any other dimension"
         )
+    check_room(operation, a, dim, index)
+
+
+def _no_room(operation: str, a: Tensor) -> OutOfRangeError:
+    return OutOfRangeError(f"{operation}: got an index into shape {a.shape} where a dimension has size 0")
 
 
 def _holds(source: Tensor, index: Tensor) -> bool:
@@ -111,7 +128,7 @@ def _indexed(operation: str, a: Tensor, indices: Sequence[Tensor | None]) -> Sha
             shapes.append(index.shape)
     shared = _shape.broadcast(operation, *shapes)
     if 0 not in shared and 0 in [a.shape[place] for place in given]:
-        raise OutOfRangeError(f"{operation}: got an index into shape {a.shape} where a dimension has size 0")
+        raise _no_room(operation, a)
     kept = tuple(size for place, size in enumerate(a.shape) if place not in given)
     # Before the first indexed dimension, when the indexed ones are neighbours.
     lead = given[0] if given[-1] - given[0] == len(given) - 1 else 0

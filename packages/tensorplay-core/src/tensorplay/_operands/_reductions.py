@@ -9,7 +9,7 @@ from .. import _dtype, _shape, _tables
 from .._dtype import DType
 from .._shape import Shape
 from ..errors import DTypeError, InvalidArgumentError, OutOfRangeError
-from ._spec import Spec, device_of, floating, into
+from ._spec import Spec, device_of, floating, into, sized
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -37,7 +37,7 @@ def arg_reduce(op: str, a: Tensor, dim: int | None, keepdim: bool = False) -> Sp
     _refuse_complex(op, a)
     reduced = tuple(range(a.ndim)) if dim is None else _shape.wrap_dims(op, (dim,), a.ndim)
     _refuse_nothing(op, a, reduced)
-    return Spec(_kept(a.shape, reduced, keepdim), _dtype.int64, a.device, a.dtype)
+    return sized(op, Spec(_kept(a.shape, reduced, keepdim), _dtype.int64, a.device, a.dtype))
 
 
 def scan(op: str, a: Tensor, dim: int, dtype: DType | None = None, out: Tensor | None = None) -> Spec:
@@ -53,7 +53,7 @@ def argsort(a: Tensor, dim: int, descending: bool = False) -> Spec:
     """Places in order."""
     _shape.wrap_dim("argsort", dim, a.ndim)
     _refuse_complex("argsort", a)
-    return Spec(a.shape, _dtype.int64, a.device, a.dtype)
+    return sized("argsort", Spec(a.shape, _dtype.int64, a.device, a.dtype))
 
 
 def softmax(a: Tensor, dim: int, log: bool = False) -> Spec:
@@ -61,7 +61,7 @@ def softmax(a: Tensor, dim: int, log: bool = False) -> Spec:
     operation = "log_softmax" if log else "softmax"
     _shape.wrap_dim(operation, dim, a.ndim)
     dtype = floating(operation, a)
-    return Spec(a.shape, dtype, a.device, dtype)
+    return sized(operation, Spec(a.shape, dtype, a.device, dtype))
 
 
 def layer_norm(
@@ -78,7 +78,7 @@ def layer_norm(
     for name, operand in (("weight", weight), ("bias", bias)):
         if operand is not None and operand.shape != normalized:
             raise InvalidArgumentError(f"layer_norm: got {name} of shape {operand.shape}, expected {normalized}")
-    return Spec(a.shape, dtype, device, dtype)
+    return sized("layer_norm", Spec(a.shape, dtype, device, dtype))
 
 
 def _kept(shape: Shape, reduced: Shape, keepdim: bool) -> Shape:

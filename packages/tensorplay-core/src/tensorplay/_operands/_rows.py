@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from .. import _shape
 from ..errors import InvalidArgumentError
-from ._indexing import check_index
-from ._spec import Spec, device_of
+from ._indexing import check_index, check_room
+from ._spec import Spec, device_of, sized
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -20,12 +20,13 @@ def index_select(a: Tensor, dim: int, index: Tensor) -> Spec:
     check_index("index_select", index)
     if index.ndim > 1:
         raise InvalidArgumentError(f"index_select: got an index of shape {index.shape}, expected at most one dimension")
+    check_room("index_select", a, dim, index)
     shape = (*a.shape[:dim], index.numel(), *a.shape[dim + 1 :]) if a.ndim else ()
     if not a.ndim and index.numel() != 1:
         raise InvalidArgumentError(
             f"index_select: got {index.numel()} indices into a tensor without dimensions, expected 1"
         )
-    return Spec(shape, a.dtype, device, a.dtype)
+    return sized("index_select", Spec(shape, a.dtype, device, a.dtype))
 
 
 def embedding(weight: Tensor, index: Tensor) -> Spec:
@@ -34,5 +35,5 @@ def embedding(weight: Tensor, index: Tensor) -> Spec:
     check_index("embedding", index)
     if weight.ndim != 2:
         raise InvalidArgumentError(f"embedding: got a weight of shape {weight.shape}, expected two dimensions")
-    shape = _shape.check_sizes("embedding", index.shape + weight.shape[1:], weight.dtype.itemsize)
-    return Spec(shape, weight.dtype, device, weight.dtype)
+    check_room("embedding", weight, 0, index)
+    return sized("embedding", Spec(index.shape + weight.shape[1:], weight.dtype, device, weight.dtype))

@@ -156,6 +156,8 @@ def into(operation: str, spec: Spec, out: Tensor | None) -> Spec:
         `out` has another shape or device, or elements that share memory.
     DTypeError
         Its dtype is of a lower category.
+    SizeOverflowError
+        It is not given, and the bytes of the result cannot be counted.
     """
     if out is None:
         return sized(operation, spec)

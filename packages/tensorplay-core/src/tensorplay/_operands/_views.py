@@ -35,7 +35,12 @@ def view(tensor: Tensor, shape: Sequence[int]) -> tuple[Shape, Shape]:
 
 def reshape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     """The shape, without -1."""
-    return _shape.infer("reshape", shape, tensor.numel())
+    wanted = _shape.infer("reshape", shape, tensor.numel())
+    if tensor.numel() * tensor.dtype.itemsize >= 2**63:
+        # A view may have as many elements, a copy may not.
+        if _shape.view_strides(tensor.shape, tensor.stride(), wanted) is None:
+            _shape.check_sizes("reshape", wanted, tensor.dtype.itemsize)
+    return wanted
 
 
 def transpose(tensor: Tensor, dim0: int, dim1: int) -> tuple[int, int]:
@@ -136,6 +141,12 @@ def view_dtype(tensor: Tensor, dtype: DType) -> None:
     _shape.check_sizes("view", (*shape[:-1], shape[-1] // grown * max(1, tensor.dtype.itemsize // dtype.itemsize)), 1)
 
 
+def contiguous(tensor: Tensor) -> Shape:
+    """The shape."""
+    return _shape.check_sizes("contiguous", tensor.shape, tensor.dtype.itemsize)
+
+
 def flip(tensor: Tensor, dims: Sequence[int]) -> Shape:
     """The dimensions, counted from the front."""
+    _shape.check_sizes("flip", tensor.shape, tensor.dtype.itemsize)
     return _shape.wrap_dims("flip", dims, tensor.ndim) if dims else ()
