@@ -138,7 +138,11 @@ class Pair:
         for name in self.names:
             mine, right = self.ours[name], self.theirs[name]
             if _array(mine).tobytes() != _array(right).tobytes():
-                mine.copy_(tensorplay.tensor(_array(right), dtype=mine.dtype, device=mine.device))
+                exact = tensorplay.tensor(_array(right), dtype=mine.dtype, device=mine.device)
+                try:
+                    mine.copy_(exact)
+                except tensorplay.errors.InvalidArgumentError:  # Its elements share memory.
+                    self.ours[name] = exact
 
     def _difference(self, ours: Any, theirs: Any) -> str:
         """What differs, or nothing."""
