@@ -37,16 +37,16 @@ def draw(tune: list[melody.Note], heard: Iterable[tuple[float, float, float]]) -
         'font-family="sans-serif" font-size="12" fill="#555">',
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>',
     ]
-    for pitch in range(low + 1, high):
-        name = melody.NAMES[pitch % 12]
+    for number in range(low + 1, high):
+        name = melody.NAMES[number % 12]
         if "#" not in name:
-            lines.append(f'<path d="M{place(0, pitch)} L{place(tune[-1].end, pitch)}" stroke="#eee"/>')
-            lines.append(text(place(-0.04, pitch - 0.25), "end", f"{name}{pitch // 12 - 1}"))
+            lines.append(f'<path d="M{place(0, number)} L{place(tune[-1].end, number)}" stroke="#eee"/>')
+            lines.append(text(place(-0.04, number - 0.25), "end", f"{name}{number // 12 - 1}"))
     lines += [text(place(second, low - 0.5), "middle", f"{second} s") for second in range(int(tune[-1].end) + 1)]
     for note in tune:
         # A little short, so that equal notes that follow each other are two bars.
-        seconds = np.linspace(0, note.end - note.start - 0.015, 50)
-        points = zip(note.start + seconds, melody.pitch(note, seconds), strict=True)
+        inside = np.linspace(0, note.end - note.start - 0.015, 50)
+        points = zip(note.start + inside, melody.pitch(note, inside), strict=True)
         path = " ".join(place(*point) for point in points)
         lines.append(f'<polyline points="{path}" fill="none" stroke="#9cc5ee" stroke-width="9"/>')
     for seconds, pitch, opacity in heard:

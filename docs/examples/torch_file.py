@@ -44,7 +44,9 @@ def load(path: Path) -> dict[str, Array]:
             if len(pickles) != 1:
                 raise ValueError(f"got {len(pickles)} members data.pkl, expected one")
             state = _Unpickler(archive, pickles[0]).load()
-    except (zipfile.BadZipFile, pickle.UnpicklingError, KeyError, TypeError, ValueError) as error:
+    except (
+        zipfile.BadZipFile, pickle.UnpicklingError, AttributeError, EOFError, KeyError, TypeError, ValueError
+    ) as error:  # Whatever a damaged pickle makes of itself.
         raise ValueError(f"{path} is no state_dict that torch has saved: {error}") from None
     if not isinstance(state, dict) or not all(isinstance(array, np.ndarray) for array in state.values()):
         raise ValueError(f"{path} is no state_dict that torch has saved: expected tensors by their names")
@@ -56,7 +58,8 @@ def _tensor(
 ) -> Array:
     """A view of a storage; it has to lie inside, which NumPy checks."""
     size = storage.itemsize
-    return np.ndarray(shape, storage.dtype, storage.data, offset * size, [stride * size for stride in strides])
+    view: Array = np.ndarray(shape, storage.dtype, storage.data, offset * size, [stride * size for stride in strides])
+    return view
 
 
 class _Unpickler(pickle.Unpickler):

@@ -48,7 +48,8 @@ class Reference:
         for number in range(2, 7):
             hidden = self._layer(number, hidden, before=31, behind=32, stride=1)
         logits = self.weights["classifier.weight"] @ hidden.T.ravel() + self.weights["classifier.bias"]
-        return 1 / (1 + np.exp(-logits))
+        salience: Array = 1 / (1 + np.exp(-logits))
+        return salience
 
     def _layer(self, number: int, hidden: Array, before: int, behind: int, stride: int) -> Array:
         """(channels, length) to the channels of the layer, and a length that is `2 * stride` times shorter."""

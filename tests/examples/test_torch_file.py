@@ -112,6 +112,11 @@ def test_other_files_are_refused(write: Any, tmp_path: Path) -> None:
         torch_file.load(write([1, 2]))
     with pytest.raises(ValueError, match=r"torch\.BFloat16Storage is not allowed"):
         torch_file.load(write({"weight": View(Storage("BFloat16Storage", np.zeros(2, "<f2")), 0, (2,), (1,))}))
+    short = write({})
+    with zipfile.ZipFile(short, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({}, 2)[:-1])
+    with pytest.raises(ValueError, match="Ran out of input"):
+        torch_file.load(short)
     text = tmp_path / "text.pth"
     text.write_text("not an archive")
     with pytest.raises(ValueError, match=r"text\.pth is no state_dict"):
