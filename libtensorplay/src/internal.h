@@ -214,6 +214,7 @@ typedef struct tp__gemm {
   int64_t a_batch, a_row, a_col;
   int64_t b_batch, b_row, b_col;
   int64_t out_batch, out_row;
+  double alpha[2], beta[2];
 } tp__gemm_t;
 tp_status_t tp__blas_gemm(const tp__gemm_t *gemm, tp_stream_t *stream, bool *out_served);
 
@@ -233,7 +234,6 @@ tp_tensor_t *tp__target_finish(tp_tensor_t *out, tp_tensor_t *target, tp_status_
 
 /* ---- ops/dims.c: a set of dimensions has a bit for each ---- */
 /* These dimensions as a tensor that only has numel, shape and strides. */
-  double alpha[2], beta[2];
 void tp__dims_take(tp_tensor_t *part, const tp_tensor_t *tensor, uint32_t dims);
 /* The shape of a reduction over them: they are left out, or have size 1. Its number of dimensions. */
 int32_t tp__dims_shape(const tp_tensor_t *a, uint32_t dims, bool keepdim, int64_t *out_shape);
