@@ -126,6 +126,10 @@ TP_API tp_stream_t *tp_stream_current(int32_t device);
  * INVALID_ARGUMENT for NULL. */
 TP_API tp_status_t tp_stream_set_current(tp_stream_t *stream);
 
+/* The stream of another library with this handle (cudaStream_t; 0 and 1 are the default stream), one of ours where it
+ * is. Its owner keeps it as long as memory is used on it. Starts the device. Status: DEVICE. */
+TP_API tp_stream_t *tp_stream_external(int32_t device, uintptr_t handle);
+
 /* Neither can fail. */
 TP_API int32_t tp_stream_device(const tp_stream_t *stream);
 TP_API int32_t tp_stream_priority(const tp_stream_t *stream);
@@ -314,6 +318,31 @@ TP_API tp_tensor_t *tp_tensor_arange_float(double start, double step, int64_t nu
                                            int32_t device);
 TP_API tp_tensor_t *tp_tensor_arange_int(int64_t start, int64_t step, int64_t numel, int32_t dtype,
                                          int32_t device);
+
+/* ---- exchange: memory that several libraries use ---------------------------------------------- */
+
+typedef void (*tp_release_t)(void *context);
+
+/* A tensor over memory of another library, on the device where it lies (device: what the lender says, or
+ * TP_DEVICE_CURRENT). Strides in elements; NULL: C order. release(context) is called once, from any thread, when the
+ * last tensor over the memory was dropped and the streams that used it (the current one, and those of record_stream)
+ * are done: at once, or in a later call that waits, imports or drops such memory. Memory statistics do not count it.
+ * After a failure the memory is still the caller's. Status: DTYPE, SHAPE, DEVICE, OVERFLOW, INVALID_ARGUMENT (a
+ * negative size), EXCHANGE (a negative stride, or an address that is not aligned to its dtype or not of a device). */
+TP_API tp_tensor_t *tp_tensor_from_memory(uintptr_t data, int32_t dtype, int32_t device, int32_t ndim,
+                                          const int64_t *shape, const int64_t *strides, tp_release_t release,
+                                          void *context);
+
+/* DLPack's DLManagedTensor, or DLManagedTensorVersioned, which holds the tensor until its deleter is called, from any
+ * thread. `consumer` (or NULL: no order) waits for the current stream, and is noted as in tp_tensor_record_stream.
+ * Status: DEVICE, STATE (a capture that the default stream cannot wait for). */
+TP_API void *tp_dlpack_export(tp_tensor_t *tensor, tp_stream_t *consumer, int32_t is_versioned, uint64_t flags);
+/* Calls the deleter: a release function. */
+TP_API void tp_dlpack_release(void *managed, int32_t is_versioned);
+/* A tensor over the memory, as tp_tensor_from_memory; a new handle to the same storage where tp_dlpack_export made
+ * it. It owns `managed` from now on, after a failure it does not. *out_flags: DLPack's flags, 0 without a version.
+ * Status: as tp_tensor_from_memory; EXCHANGE for another major version, too. */
+TP_API tp_tensor_t *tp_dlpack_import(void *managed, int32_t is_versioned, uint64_t *out_flags);
 
 /* ---- operations: op codes stand in kernels/ops.def; all are queued --------------------------- */
 

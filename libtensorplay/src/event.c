@@ -149,6 +149,7 @@ tp_status_t tp_event_synchronize(tp_event_t *event) {
   if (!cuda) return TP_OK;
   TP_TRY(tp__device_enter(event->device, "event_synchronize"));
   TP_TRY_CUDA(cudaEventSynchronize(cuda), "event_synchronize");
+  tp__foreign_poll();
   return tp__device_check_fault(event->device);
 }
 

@@ -10,6 +10,7 @@
 enum {
   STREAMS_PER_PRIORITY = 32,
   MAX_PRIORITIES = 16, /* devices have at most 8; further levels share the most urgent one that is kept */
+  FIRST_EXTERNAL_ID = 1 + MAX_PRIORITIES * STREAMS_PER_PRIORITY,
 };
 
 struct tp_stream {
@@ -135,6 +136,57 @@ tp_stream_t *tp_stream_from_pool(int32_t device, int32_t priority) {
   return &pool->streams[turn % STREAMS_PER_PRIORITY];
 }
 
+/* ---- streams of others ---- */
+
+typedef struct external {
+  tp_stream_t stream;
+  struct external *next;
+} external_t;
+
+static external_t *externals[TP_MAX_DEVICES]; /* guarded by the device's lock */
+static int32_t external_counts[TP_MAX_DEVICES];
+
+/* One of ours by its handle. Under the lock. */
+static tp_stream_t *find_own(int32_t device, cudaStream_t handle) {
+  for (int32_t level = 0; level < MAX_PRIORITIES; level++) {
+    stream_pool_t *pool = all_streams[device].pools[level];
+    for (int32_t i = 0; pool && i < STREAMS_PER_PRIORITY; i++) {
+      if (pool->streams[i].cuda == handle) return &pool->streams[i];
+    }
+  }
+  return NULL;
+}
+
+static tp_status_t find_external(int32_t device, cudaStream_t handle, tp_stream_t **out) {
+  const char *operation = "stream_external";
+  if ((*out = find_own(device, handle))) return TP_OK;
+  for (external_t *external = externals[device]; external; external = external->next) {
+    *out = &external->stream;
+    if (external->stream.cuda == handle) return TP_OK;
+  }
+  int priority;
+  TP_TRY_CUDA(cudaStreamGetPriority(handle, &priority), operation);
+  external_t *external = malloc(sizeof *external);
+  if (!external) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to note a stream");
+  int32_t id = FIRST_EXTERNAL_ID + external_counts[device]++;
+  *external = (external_t){{.device = device, .priority = priority, .id = id, .cuda = handle}, externals[device]};
+  externals[device] = external;
+  *out = &external->stream;
+  return TP_OK;
+}
+
+tp_stream_t *tp_stream_external(int32_t device, uintptr_t handle) {
+  device = tp__device_resolve(device, "stream_external");
+  if (device < 0) return NULL;
+  if (handle == 0 || handle == (uintptr_t)cudaStreamLegacy) return default_stream(device);
+  if (tp__device_enter(device, "stream_external")) return NULL;
+  tp_stream_t *stream = NULL;
+  pthread_mutex_lock(&all_streams[device].lock);
+  tp_status_t status = find_external(device, (cudaStream_t)handle, &stream);
+  pthread_mutex_unlock(&all_streams[device].lock);
+  return status ? NULL : stream;
+}
+
 /* ---- description ---- */
 
 int32_t tp_stream_device(const tp_stream_t *stream) { return stream->device; }
@@ -146,6 +198,15 @@ uintptr_t tp_stream_handle(const tp_stream_t *stream) { return (uintptr_t)stream
 cudaStream_t tp__stream_cuda(const tp_stream_t *stream) { return stream->cuda; }
 
 int32_t tp__stream_id(const tp_stream_t *stream) { return stream->id; }
+
+bool tp__stream_is_external(const tp_stream_t *stream) { return stream->id >= FIRST_EXTERNAL_ID; }
+
+bool tp__stream_is_capturing(const tp_stream_t *stream) {
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaError_t error = cudaStreamIsCapturing(stream->cuda, &status);
+  if (error) (void)cudaGetLastError(); /* of the default stream: a stream that waits for it is captured */
+  return error || status != cudaStreamCaptureStatusNone;
+}
 
 /* ---- waiting ---- */
 
@@ -159,6 +220,7 @@ tp_status_t tp_stream_synchronize(tp_stream_t *stream) {
   if (!tp_device_is_started(stream->device)) return TP_OK;
   TP_TRY(tp__device_enter(stream->device, "stream_synchronize"));
   TP_TRY_CUDA(cudaStreamSynchronize(stream->cuda), "stream_synchronize");
+  tp__foreign_poll();
   return tp__device_check_fault(stream->device);
 }
 

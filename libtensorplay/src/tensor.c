@@ -22,6 +22,11 @@ int32_t tp__dtype_category(int32_t dtype) { return dtypes[dtype].category; }
 
 bool tp__dtype_is_floating(int32_t dtype) { return dtypes[dtype].category == TP_CATEGORY_FLOAT; }
 
+int32_t tp__dtype_real(int32_t dtype) {
+  if (dtypes[dtype].category != TP_CATEGORY_COMPLEX) return dtype;
+  return dtype == TP_DTYPE_complex64 ? TP_DTYPE_float32 : TP_DTYPE_float64;
+}
+
 int64_t tp__contiguous_strides(int32_t ndim, const int64_t *shape, int64_t *out_strides) {
   int64_t step = 1;
   for (int32_t d = ndim - 1; d >= 0; --d) {
@@ -38,6 +43,7 @@ static tp__storage_t *storage_new(int32_t device, size_t nbytes, const char *ope
   storage->device = device;
   storage->nbytes = nbytes;
   storage->block = NULL;
+  storage->foreign = NULL;
   storage->data = NULL;
   if (nbytes) {
     storage->block = tp__alloc(nbytes, tp__stream_current(device));
@@ -153,12 +159,29 @@ static bool same_elements(const tp_tensor_t *a, const tp_tensor_t *b) {
   return true;
 }
 
-bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b) {
-  if (a->storage != b->storage || a->numel == 0 || b->numel == 0 || same_elements(a, b)) return false;
+static bool meet(const tp_tensor_t *a, const tp_tensor_t *b) {
   const char *a_first, *a_last, *b_first, *b_last;
   extent(a, &a_first, &a_last);
   extent(b, &b_first, &b_last);
   return a_first <= b_last && b_first <= a_last;
+}
+
+bool tp__tensor_has_shape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape) {
+  if (tensor->ndim != ndim) return false;
+  for (int32_t d = 0; d < ndim; ++d) {
+    if (tensor->shape[d] != shape[d]) return false;
+  }
+  return true;
+}
+
+bool tp__tensor_shares(const tp_tensor_t *a, const tp_tensor_t *b) {
+  if (a->storage == b->storage) return true;
+  /* What another library lends may be lent twice, or have been ours before. */
+  return (a->storage->foreign || b->storage->foreign) && a->numel && b->numel && meet(a, b);
+}
+
+bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b) {
+  return tp__tensor_shares(a, b) && a->numel && b->numel && !same_elements(a, b) && meet(a, b);
 }
 
 bool tp__tensor_overlaps_itself(const tp_tensor_t *tensor) {
@@ -215,6 +238,7 @@ void tp_tensor_release(tp_tensor_t *tensor) {
   tp__storage_t *storage = tensor->storage;
   if (drop(&storage->references)) {
     if (storage->block) tp__alloc_free(storage->block);
+    if (storage->foreign) tp__foreign_drop(storage->foreign);
     tp__descriptor_give_storage(storage);
   }
   tp__descriptor_give_tensor(tensor);
@@ -237,5 +261,6 @@ tp_status_t tp_tensor_record_stream(tp_tensor_t *tensor, tp_stream_t *stream) {
   if (device != tensor->device)
     return tp__error_set(TP_DEVICE, "record_stream", "got a stream of device %d for a tensor on device %d",
                          (int)device, (int)tensor->device);
+  if (tensor->storage->foreign) return tp__foreign_record_stream(tensor->storage->foreign, stream);
   return tensor->storage->block ? tp__alloc_record_stream(tensor->storage->block, stream) : TP_OK;
 }

@@ -5,7 +5,8 @@
  *   segment     a region obtained from the driver in one piece.
  *   block       a piece of a segment: what one allocation holds, or a free piece.
  *   pool        the free blocks of one device that serve one size class (small, large).
- *   storage     one block with its owners counted; what views of one memory share.
+ *   storage     one block, or memory that another library lends (foreign), with its owners counted; what views of one
+ *               memory share.
  *   tensor      a storage with dtype, shape, strides and offset: the handle that Python holds.
  *   kernel      one compiled function, by name; a family's kernels form one image.
  *   fault       an error that only the device sees, kept in a word that the host reads when it waits. */
@@ -32,13 +33,15 @@ enum {
 };
 
 typedef struct tp__block tp__block_t;
+typedef struct tp__foreign tp__foreign_t;
 
 typedef struct tp__storage {
   _Atomic int32_t references;
   int32_t device;
   void *data; /* device address; NULL when nbytes is 0 */
   size_t nbytes;
-  tp__block_t *block; /* NULL when nbytes is 0 */
+  tp__block_t *block;     /* NULL when nbytes is 0, or the memory is another library's */
+  tp__foreign_t *foreign; /* NULL when it is ours */
 } tp__storage_t;
 
 struct tp_tensor {

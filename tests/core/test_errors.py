@@ -12,6 +12,7 @@ from tensorplay import errors
 ALSO = {
     "InvalidArgumentError": ValueError,
     "DTypeError": TypeError,
+    "ExchangeError": BufferError,
     "OutOfRangeError": IndexError,
     "IndexTypeError": IndexError,
     "SizeOverflowError": OverflowError,

@@ -18,7 +18,7 @@ tp__heap_t *tp__heap(int32_t device) { return &heaps[device]; }
 /* ---- taking over blocks of other streams ---- */
 
 static bool is_idle(tp_stream_t *stream) {
-  if (tp__defer_is_capturing(stream)) return false;
+  if (tp__stream_is_capturing(stream)) return false;
   cudaError_t error = cudaStreamQuery(tp__stream_cuda(stream));
   if (error) (void)cudaGetLastError(); /* not ready; or lost, which whoever waits next reports */
   return !error;
@@ -26,7 +26,7 @@ static bool is_idle(tp_stream_t *stream) {
 
 /* Makes `stream` wait for all that `other` holds now. */
 static bool wait_for(tp__heap_t *heap, tp_stream_t *stream, tp_stream_t *other) {
-  if (tp__defer_is_capturing(other)) return false;
+  if (tp__stream_is_capturing(other)) return false;
   cudaEvent_t event;
   if (tp__event_pool_take(heap->device, &event)) return false;
   cudaError_t error = cudaEventRecord(event, tp__stream_cuda(other));
@@ -44,6 +44,7 @@ static tp__block_t *take_over(tp__heap_t *heap, tp__size_class_t class, size_t n
   tp__block_t *best = NULL;
   for (int32_t id = 0; id < pool->room; id++) {
     if (!pool->shelves[id] || pool->shelves[id]->stream == stream) continue;
+    if (tp__stream_is_external(pool->shelves[id]->stream)) continue; /* its owner may have destroyed it */
     tp__block_t *block = tp__pool_find(pool, id, nbytes);
     if (!block || (best && best->nbytes <= block->nbytes)) continue;
     if (!idle_only || is_idle(block->stream)) best = block;
@@ -149,7 +150,7 @@ static tp_status_t obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbyte
     return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to list the free blocks of a stream");
   }
   /* What a capture uses must not depend on other streams, and nothing that it used may be released. */
-  bool capturing = tp__defer_is_capturing(stream);
+  bool capturing = tp__stream_is_capturing(stream);
 
   /* 1. A block of an idle stream: nothing has to wait for it. */
   if (!capturing && (*out = take_over(heap, class, nbytes, stream, true))) return TP_OK;

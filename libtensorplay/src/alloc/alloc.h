@@ -159,9 +159,6 @@ size_t tp__segment_idle_nbytes(const tp__heap_t *heap);
 
 /* ---- defer.c ---- */
 
-/* True when work of the stream is being captured now, or when it cannot be told without breaking a
- * capture. Such a stream must not be queried, and its events never. */
-bool tp__defer_is_capturing(tp_stream_t *stream);
 /* Notes that `stream` uses a live block. Status: HOST_MEMORY, CUDA. */
 tp_status_t tp__defer_note(tp__heap_t *heap, tp__block_t *block, tp_stream_t *stream);
 /* A block with uses was given back: it becomes pending. */

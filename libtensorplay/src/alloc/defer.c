@@ -26,13 +26,6 @@ struct tp__use_queue {
   tp__use_queue_t *next;
 };
 
-bool tp__defer_is_capturing(tp_stream_t *stream) {
-  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  cudaError_t error = cudaStreamIsCapturing(tp__stream_cuda(stream), &status);
-  if (error) (void)cudaGetLastError(); /* of the default stream: a stream that waits for it is captured */
-  return error || status != cudaStreamCaptureStatusNone;
-}
-
 /* ---- noting a use ---- */
 
 static tp__use_queue_t *find_queue(tp__heap_t *heap, tp_stream_t *stream) {
@@ -80,10 +73,13 @@ tp_status_t tp__defer_note(tp__heap_t *heap, tp__block_t *block, tp_stream_t *st
 
 /* Records what waits to be recorded, unless the stream is being captured. */
 static void record_uses(tp__use_queue_t *queue) {
-  if (tp__defer_is_capturing(queue->stream)) return;
+  if (tp__stream_is_capturing(queue->stream)) return;
   for (tp__use_t *use = queue->first; use && queue->unrecorded > 0; use = use->next) {
     if (use->recorded) continue;
-    if (cudaEventRecord(use->event, tp__stream_cuda(queue->stream))) {
+    cudaError_t error = cudaEventRecord(use->event, tp__stream_cuda(queue->stream));
+    /* An external stream that its owner has destroyed: only the whole device tells when its work is done. */
+    if (error == cudaErrorInvalidResourceHandle) error = cudaDeviceSynchronize();
+    if (error) {
       (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
       return;
     }

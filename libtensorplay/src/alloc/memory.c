@@ -42,6 +42,7 @@ tp_status_t tp_memory_empty_cache(int32_t device) {
   device = tp__device_resolve(device, "memory_empty_cache");
   if (device < 0) return device;
   TP_TRY(tp__device_check_process("memory_empty_cache"));
+  tp__foreign_poll(); /* what other libraries lend is theirs to empty */
   tp__heap_t *heap = tp__heap(device);
   pthread_mutex_lock(&heap->lock);
   tp_status_t status = heap->segments ? release_cache(heap, "memory_empty_cache") : TP_OK;

@@ -119,7 +119,7 @@ tp_tensor_t *tp_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t
   tp_tensor_t *shift = bias ? tp_tensor_contiguous(bias) : NULL;
   bool made = operand && (scale || !weight) && (shift || !bias);
   bool direct = out->contiguous && out->dtype == a->dtype && !tp__tensor_overlaps(out, a) &&
-                (!weight || out->storage != weight->storage) && (!bias || out->storage != bias->storage);
+                (!weight || !tp__tensor_shares(out, weight)) && (!bias || !tp__tensor_shares(out, bias));
   tp_tensor_t *target = made ? tp__target_take(out, a->dtype, direct, operation) : NULL;
   tp_status_t status = target ? run_layer_norm(operand, ndim, scale, shift, eps, target, operation) : TP_OK;
   tp_tensor_release(operand);

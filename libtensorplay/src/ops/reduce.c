@@ -324,7 +324,7 @@ tp_tensor_t *tp_reduce(int32_t op, const tp_tensor_t *a, uint32_t dims, int32_t 
   if (result == TP_DTYPE_bool && op == TP_REDUCE_sum) op = TP_REDUCE_any;
   if (result == TP_DTYPE_bool && op == TP_REDUCE_prod) op = TP_REDUCE_all;
   tp_tensor_t *operand = convert(op, a, result);
-  bool direct = out->contiguous && out->storage != a->storage && out->dtype == result;
+  bool direct = out->contiguous && !tp__tensor_shares(out, a) && out->dtype == result;
   tp_tensor_t *target = operand ? tp__target_take(out, result, direct, operation) : NULL;
   bool composed = op == TP_REDUCE_prod && tp__dtype_category(result) == TP_CATEGORY_COMPLEX;
   tp_status_t status = TP_OK;

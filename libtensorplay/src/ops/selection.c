@@ -171,7 +171,7 @@ tp_status_t tp__selection_at(tp__selection_t *selection, const tp_tensor_t *tens
   entries_t entries;
   TP_TRY(collect(&entries, tensor, n, indices, name));
   /* An index in the tensor's own memory is read before that may be written. */
-  if (entries.n == 1 && entries.tensors[0]->storage != tensor->storage) {
+  if (entries.n == 1 && !tp__tensor_shares(entries.tensors[0], tensor)) {
     tp__selection_across(selection, tensor, entries.dims[0], entries.tensors[0], true, operation);
     return check_count(selection, name);
   }
@@ -254,7 +254,7 @@ tp_status_t tp__selection_put(const tp__selection_t *selection, const tp_tensor_
 }
 
 tp_tensor_t *tp__selection_operand(const tp_tensor_t *tensor, const tp_tensor_t *target) {
-  if (tensor->storage != target->storage) return tp__tensor_retain(tensor);
+  if (!tp__tensor_shares(tensor, target)) return tp__tensor_retain(tensor);
   return tp_tensor_to(tensor, TP_DTYPE_NONE, tensor->device);
 }
 

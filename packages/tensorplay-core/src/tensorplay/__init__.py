@@ -35,6 +35,7 @@ from ._defaults import (
 )
 from ._device import Device
 from ._device import Device as device  # noqa: N813 (torch's name)
+from ._dlpack import from_dlpack
 from ._dtype import (
     DType,
     bfloat16,
@@ -182,6 +183,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",

@@ -301,6 +301,31 @@ class Backend(ABC):
     def record_stream(self, tensor: Tensor, stream: Any) -> None:
         """Marks that a stream uses the tensor's memory; nothing to do on a backend without streams."""
 
+    # -- exchange with other libraries ---------------------------------------------------------------
+
+    @abstractmethod
+    def dlpack_stream(self, index: int) -> int | None:
+        """The stream that a producer is told to make its data ready for: the thread's current one of a device."""
+
+    @abstractmethod
+    def export_dlpack(self, tensor: Tensor, stream: int | None, is_versioned: bool, flags: int) -> object:
+        """A capsule over the tensor's memory. The stream is one of DLPack's numbers, flags are DLPack's."""
+
+    @abstractmethod
+    def import_dlpack(self, managed: int, is_versioned: bool) -> tuple[Tensor, int]:
+        """The tensor of what a capsule holds, and its flags, with that of a copy where the tensor is one.
+
+        The deleter is called when the last tensor over the memory is gone; after an error the capsule still has it.
+        """
+
+    def cuda_array_interface(self, tensor: Tensor) -> dict[str, Any]:
+        """``__cuda_array_interface__``; an AttributeError says that the tensor has none."""
+        raise AttributeError(f"__cuda_array_interface__: got a tensor on {tensor.device}, expected one on cuda")
+
+    def from_cuda_array_interface(self, producer: Any) -> tuple[Tensor, int]:
+        """As `import_dlpack`, of an object with ``__cuda_array_interface__``; it lives as long as the memory is used."""
+        raise NotImplementedError
+
     # -- random numbers ------------------------------------------------------------------------------
 
     @abstractmethod

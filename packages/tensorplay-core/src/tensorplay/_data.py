@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _dispatch, _dtype, _operands, _plugins
+from . import _dispatch, _dlpack, _dtype, _operands, _plugins
 from ._device import DeviceLike
 from ._dtype import DType
+from ._handle import Handle
 from .errors import DTypeError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from ._tensor import Tensor
+
+# What needs no protocol. NumPy's arrays have DLPack too, but more dtypes without it.
+_OURS = (Handle, np.ndarray, np.generic, list, tuple, bool, int, float, complex)
 
 _KINDS = {"b": _dtype.BOOL, "i": _dtype.INT, "u": _dtype.INT, "f": _dtype.FLOAT, "c": _dtype.COMPLEX}
 
@@ -35,6 +39,8 @@ def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike | None =
     InvalidArgumentError
         Sequences of unequal lengths, or a device that does not exist.
     """
+    if not isinstance(data, _OURS) and (found := _dlpack.borrowed(data)) is not None:
+        data = found[0]
     if _dispatch.is_tensor(data):
         return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype, copy=True)
     backend, place = _plugins.resolve(device)
@@ -45,7 +51,9 @@ def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike | None =
 def asarray(
     data: Any, *, dtype: DType | None = None, device: DeviceLike | None = None, copy: bool | None = None
 ) -> Tensor:
-    """As `tensor`, without a copy where there need be none: a tensor as it is, a writable array shared.
+    """As `tensor`, without a copy where there need be none: a tensor as it is, another library's memory shared.
+
+    Memory is found by ``__cuda_array_interface__``, by DLPack, or as NumPy finds it, in this order.
 
     Parameters
     ----------
@@ -61,9 +69,13 @@ def asarray(
         raise DTypeError(f"asarray: got copy={copy!r}, expected a bool or None")
     if copy:
         return tensor(data, dtype=dtype, device=device)
+    flags = 0
+    if not isinstance(data, _OURS) and (found := _dlpack.borrowed(data)) is not None:
+        data, flags = found
     if _dispatch.is_tensor(data):
-        result = data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
-        shared = result is data
+        place = data.device if device is None else device
+        result = data.to(place, data.dtype if dtype is None else dtype, copy=flags == _dlpack.READ_ONLY)
+        shared = result is data and not flags & _dlpack.COPIED
     else:
         backend, place = _plugins.resolve(device)
         array = _as_array("asarray", data, dtype)

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Iterator
 from typing import Any
 
-from . import _creation, _data, _indexing, _print
+from . import _creation, _data, _dlpack, _indexing, _print
 from ._ops import (
     choice,
     comparison,
@@ -166,9 +166,16 @@ class Tensor(Unary, Binary, Dimensional, Algebra, Operators):
     item = conversion.item
     tolist = conversion.tolist
     __array__ = conversion.array
+    __dlpack__ = _dlpack.export
+    __dlpack_device__ = _dlpack.device
     __reduce__ = conversion.reduce
     __copy__ = conversion.shallow
     __deepcopy__ = conversion.deep
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the interface, with the current stream. bfloat16 and tensors on the host have none."""
+        return self._backend.cuda_array_interface(self)
 
     def __bool__(self) -> builtins.bool:
         return builtins.bool(conversion.one_element("bool", self))

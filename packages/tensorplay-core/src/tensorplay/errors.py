@@ -10,6 +10,7 @@ __all__ = [
     "AcceleratorError",
     "BackendUnavailableError",
     "DTypeError",
+    "ExchangeError",
     "HostMemoryError",
     "IndexTypeError",
     "InternalError",
@@ -40,6 +41,10 @@ class OutOfRangeError(TensorPlayError, IndexError):
 
 class IndexTypeError(DTypeError, OutOfRangeError):
     """An index of a type or dtype that indexing does not take: an IndexError, as in torch, and a TypeError."""
+
+
+class ExchangeError(TensorPlayError, BufferError):
+    """Memory cannot be shared with another library in the way that was asked for."""
 
 
 class SizeOverflowError(InvalidArgumentError, OverflowError):

@@ -16,6 +16,7 @@ from ..errors import HostMemoryError
 from . import arrays
 from .arrays import Array
 from .elementwise import Elementwise
+from .exchange import Exchange
 from .indexing import Indexing
 from .products import Products
 from .random import Random
@@ -30,7 +31,7 @@ from .room import telling
     "linear", "matmul", "normal_", "random_bits_", "reduce", "reshape", "scan", "scatter_", "softmax", "to", "unary",
     "uniform_", "where",
 )  # fmt: skip
-class HostBackend(Elementwise, Reductions, Indexing, Products, Random):
+class HostBackend(Elementwise, Reductions, Indexing, Products, Random, Exchange):
     """Keeper of the tensors on the host."""
 
     type = "cpu"

@@ -41,6 +41,7 @@ from .memory import (
 from .random import initial_seed, manual_seed, manual_seed_all, seed, seed_all
 from .streams import (
     Event,
+    ExternalStream,
     Stream,
     StreamContext,
     current_stream,
@@ -53,6 +54,7 @@ __all__ = [
     "AcceleratorError",
     "DeviceProperties",
     "Event",
+    "ExternalStream",
     "OutOfMemoryError",
     "Stream",
     "StreamContext",

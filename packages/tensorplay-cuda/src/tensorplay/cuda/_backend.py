@@ -19,6 +19,7 @@ from tensorplay._tensor import Tensor
 
 from . import _blas
 from ._check import check, refused
+from ._exchange import Exchange
 from ._library import native
 from ._operations import Operations
 from .device import (
@@ -36,7 +37,7 @@ from .streams import Stream, pointer_of
 _new = object.__new__
 
 
-class CudaBackend(Operations):
+class CudaBackend(Operations, Exchange):
     """Keeper of the tensors on CUDA devices. An impl is a ``tp_tensor_t *``."""
 
     type = "cuda"

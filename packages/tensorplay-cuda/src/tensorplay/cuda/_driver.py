@@ -54,6 +54,15 @@ def driver_version() -> int:
     return version.value
 
 
+def is_loaded() -> bool:
+    """Whether anything in this process has loaded the driver's library; loads nothing."""
+    try:
+        ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        return False
+    return True
+
+
 def device_count() -> int:
     """Visible devices, 0 where the driver finds none; read afresh with the variables of the environment."""
     setting = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -10,9 +10,10 @@ from types import TracebackType
 from typing import Any
 
 from tensorplay._device import Device
-from tensorplay.errors import DTypeError
+from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check, failure
+from ._exchange import check_export
 from ._library import native
 from .device import CURRENT, DeviceArgument, device_index
 
@@ -65,6 +66,17 @@ class Stream:
         """``cudaStream_t`` as a number, 0 for the default stream (`tp_stream_handle`)."""
         return int(native.tp_stream_handle(self._pointer))
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol's version and the handle, for other libraries.
+
+        Raises
+        ------
+        ExchangeError
+            The stream is an emulated device's, and CUDA's driver is loaded.
+        """
+        check_export()
+        return 0, self.cuda_stream
+
     def query(self) -> bool:
         """Whether all work of the stream is done (`tp_stream_query`)."""
         done = native.tp_stream_query(self._pointer)
@@ -97,6 +109,32 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<tensorplay.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
+
+
+class ExternalStream(Stream):
+    """A stream of another library, by its handle. Its owner keeps it as long as memory is used on it.
+
+    Wherever a stream is taken, an object of another library with ``__cuda_stream__`` or ``cuda_stream`` is taken too.
+
+    Parameters
+    ----------
+    stream_ptr : int
+        ``cudaStream_t`` as a number; 0 and 1 are the default stream.
+    device : device, str or int, optional
+        The stream's device, the current one when left out.
+
+    Raises
+    ------
+    AcceleratorError
+        CUDA does not know the handle.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, stream_ptr: int, device: DeviceArgument = None) -> None:
+        if isinstance(stream_ptr, bool) or not isinstance(stream_ptr, int):
+            raise DTypeError(f"ExternalStream: got handle {stream_ptr!r}, expected an integer")
+        self._pointer = _external("ExternalStream", device_index(device), stream_ptr)
 
 
 class Event:
@@ -218,9 +256,32 @@ def pointer_of(operation: str, given: object, kind: type[Stream] | type[Event] =
     DTypeError
         It is something else; the text names the operation.
     """
-    if not isinstance(given, kind):
+    if isinstance(given, kind):
+        return given._pointer
+    handle = _handle_of(given) if kind is Stream else None
+    if handle is None:
         raise DTypeError(f"{operation}: got {type(given).__name__}, expected a tensorplay.cuda.{kind.__name__}")
-    return given._pointer
+    index = getattr(given, "device_index", CURRENT)  # torch's streams tell
+    return _external(operation, index if isinstance(index, int) else CURRENT, handle)
+
+
+def _handle_of(given: object) -> int | None:
+    """The handle of another library's stream; None of anything else."""
+    protocol = getattr(given, "__cuda_stream__", None)
+    if protocol is not None:
+        _, handle = protocol() if callable(protocol) else protocol
+    else:
+        handle = getattr(given, "cuda_stream", None)
+    return handle if isinstance(handle, int) else None
+
+
+def _external(operation: str, index: int, handle: int) -> Any:
+    if not 0 <= handle < 2**64:
+        raise InvalidArgumentError(f"{operation}: got handle {handle}, expected 0 or more, and at most 64 bits")
+    pointer = native.tp_stream_external(index, handle)
+    if not pointer:
+        raise failure()
+    return pointer
 
 
 def stream(stream: Stream | None) -> StreamContext:
