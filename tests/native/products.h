@@ -2,6 +2,8 @@
 #ifndef TP_TESTS_PRODUCTS_H
 #define TP_TESTS_PRODUCTS_H
 
+#include <complex.h>
+
 #include "values.h"
 
 /* Element (batch..., i, j) of a tensor seen as matrices; batch counts in C order of the result's batch. */
@@ -159,6 +161,67 @@ static inline void test_layouts(int32_t dtype) {
       tp_tensor_t *tensors[] = {a, b, left, right};
       for (size_t t = 0; t < 4; ++t) tp_tensor_release(tensors[t]);
     }
+}
+
+/* A matrix of complex numbers with both parts, which are in *out_values by turns. */
+static inline tp_tensor_t *complex_matrix(int32_t dtype, int64_t rows, int64_t columns, double **out_values) {
+  int32_t part = dtype == TP_DTYPE_complex64 ? TP_DTYPE_float32 : TP_DTYPE_float64;
+  tp_tensor_t *parts = values_random(part, 2, (int64_t[]){rows, 2 * columns}, out_values);
+  tp_tensor_t *matrix = tp_tensor_view_dtype(parts, dtype);
+  tp_tensor_release(parts);
+  return matrix;
+}
+
+/* beta * input + alpha * (a @ b), where every part of every number matters. */
+static inline void test_complex(int32_t dtype) {
+  enum { M = 70, K = 35, N = 66 };
+  const double complex beta = 0.5 - 0.25 * I, alpha = 2 + 1.5 * I;
+  double *x, *y, *z;
+  tp_tensor_t *a = complex_matrix(dtype, M, K, &x), *b = complex_matrix(dtype, K, N, &y);
+  tp_tensor_t *input = complex_matrix(dtype, 1, N, &z);
+  tp_tensor_t *result = tp_addmm(input, a, b, creal(beta), cimag(beta), creal(alpha), cimag(alpha), NULL);
+  CHECK(result && result->dtype == dtype);
+  int32_t part = dtype == TP_DTYPE_complex64 ? TP_DTYPE_float32 : TP_DTYPE_float64;
+  tp_tensor_t *parts = tp_tensor_view_dtype(result, part);
+  double *got = values_download(parts);
+  for (int64_t i = 0; i < M; ++i)
+    for (int64_t j = 0; j < N; ++j) {
+      double complex sum = 0;
+      for (int64_t k = 0; k < K; ++k)
+        sum += (x[2 * (i * K + k)] + I * x[2 * (i * K + k) + 1]) * (y[2 * (k * N + j)] + I * y[2 * (k * N + j) + 1]);
+      sum = beta * (z[2 * j] + I * z[2 * j + 1]) + alpha * sum;
+      int64_t at = 2 * (i * N + j);
+      CHECK_CLOSE(got[at], creal(sum), values_epsilon(part) * 200, at);
+      CHECK_CLOSE(got[at + 1], cimag(sum), values_epsilon(part) * 200, at + 1);
+    }
+  double *values[] = {x, y, z, got};
+  for (size_t v = 0; v < 4; ++v) free(values[v]);
+  tp_tensor_t *tensors[] = {a, b, input, result, parts};
+  for (size_t t = 0; t < 5; ++t) tp_tensor_release(tensors[t]);
+}
+
+/* beta * input + alpha * (a @ b) of a batch: into fresh memory, into the input, and without reading it. */
+static inline void test_addmm(int32_t dtype) {
+  int64_t whole[] = {2, 5, 7};
+  double *x;
+  tp_tensor_t *a = laid_out(dtype, 2, 5, 9), *b = laid_out(dtype, 1, 9, 7), *product = tp_matmul(a, b, NULL);
+  tp_tensor_t *input = values_random(dtype, 3, whole, &x), *poison = values_poisoned(dtype, 3, whole);
+  tp_tensor_t *fresh = tp_addmm(input, a, b, -0.5, 0, 2, 0, NULL);
+  tp_tensor_t *in_place = tp_addmm(input, a, b, -0.5, 0, 2, 0, input);
+  tp_tensor_t *unread = tp_addmm(poison, a, b, 0, 0, 2, 0, poison);
+  CHECK(in_place == input && unread == poison);
+  double *sums = values_download(product), *first = values_download(fresh), *second = values_download(in_place),
+         *third = values_download(unread);
+  for (int64_t i = 0; i < product->numel; ++i) {
+    double close = values_epsilon(dtype) * (fabs(sums[i]) * 2 + 1) + values_epsilon(TP_DTYPE_float32);
+    CHECK_CLOSE(first[i], 2 * sums[i] - 0.5 * x[i], close, i);
+    CHECK_CLOSE(second[i], first[i], 0, i);
+    CHECK_CLOSE(third[i], 2 * sums[i], close, i);
+  }
+  double *values[] = {x, sums, first, second, third};
+  for (size_t v = 0; v < 5; ++v) free(values[v]);
+  tp_tensor_t *tensors[] = {a, b, product, input, poison, fresh, in_place, unread};
+  for (size_t t = 0; t < 8; ++t) tp_tensor_release(tensors[t]);
 }
 
 static inline void test_linear(int32_t dtype) {

@@ -6,7 +6,7 @@
 #include "products.h"
 #include "tp_emulated.h"
 
-static int *searches, *products, *refuses;
+static int *searches, *products, *refuses, *compute;
 static size_t *workspace;
 
 static void copy(void *target, const void *source, size_t nbytes, void *stream) {
@@ -37,8 +37,9 @@ static void load_fake(void) {
   searches = dlsym(fake, "fake_searches");
   products = dlsym(fake, "fake_products");
   refuses = dlsym(fake, "fake_refuses");
+  compute = dlsym(fake, "fake_compute");
   workspace = dlsym(fake, "fake_workspace");
-  CHECK(searches && products && refuses && workspace);
+  CHECK(searches && products && refuses && compute && workspace);
 }
 
 static void check_all(void) {
@@ -46,7 +47,10 @@ static void check_all(void) {
     test_shapes(floating_dtypes[t]);
     test_layouts(floating_dtypes[t]);
     test_linear(floating_dtypes[t]);
+    test_addmm(floating_dtypes[t]);
   }
+  test_complex(TP_DTYPE_complex64);
+  test_complex(TP_DTYPE_complex128);
 }
 
 static void test_a_library_without_the_functions(void) {
@@ -86,6 +90,28 @@ static void test_plans_are_kept(void) {
   tp_tensor_release(b);
 }
 
+/* Only float32 is multiplied in TF32, only where that is allowed, and by a plan of its own. */
+static void test_tf32(void) {
+  enum { EXACT = 68, EXACT_F64 = 70, TF32 = 77 }; /* cublasComputeType_t */
+  static const struct {
+    int32_t dtype, allowed;
+    int compute;
+  } cases[] = {
+      {TP_DTYPE_float32, 1, TF32},  {TP_DTYPE_float32, 0, EXACT},     {TP_DTYPE_complex64, 1, TF32},
+      {TP_DTYPE_bfloat16, 1, EXACT}, {TP_DTYPE_float64, 1, EXACT_F64},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+    tp_tensor_t *a = values_random(cases[c].dtype, 2, (int64_t[]){36, 36}, NULL);
+    int searched = *searches;
+    tp_blas_allow_tf32(cases[c].allowed);
+    tp_tensor_t *result = tp_matmul(a, a, NULL);
+    CHECK(result && *searches == searched + 1 && *compute == cases[c].compute);
+    tp_tensor_release(result);
+    tp_tensor_release(a);
+  }
+  tp_blas_allow_tf32(0);
+}
+
 /* The workspace is an ordinary block for the time of the call: nothing stays allocated. */
 static void test_workspace(void) {
   *workspace = 3 * TP_MiB;
@@ -123,6 +149,7 @@ int main(void) {
   load_fake();
   test_products();
   test_plans_are_kept();
+  test_tf32();
   test_workspace();
   test_refused_products_are_tiled();
   CHECK_OK(tp_device_synchronize(0));

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def matmul(a: Tensor, b: Tensor, out: Tensor | None = None) -> Spec:
     """Vectors, matrices, and batches of them."""
     device, dtype = device_of("matmul", a, b), _numbers("matmul", a, b)
-    return into("matmul", sized("matmul", Spec(_shape_of("matmul", a, b), dtype, device, dtype)), out)
+    return into("matmul", Spec(_shape_of("matmul", a, b), dtype, device, dtype), out)
 
 
 def addmm(
@@ -30,7 +30,7 @@ def addmm(
     shape = _shape_of("addmm", a, b)
     if _shape.broadcast("addmm", input.shape, shape) != shape:
         raise InvalidArgumentError(f"addmm: got an input of shape {input.shape}, expected one that expands to {shape}")
-    return into("addmm", sized("addmm", Spec(shape, dtype, device, dtype)), out)
+    return into("addmm", Spec(shape, dtype, device, dtype), out)
 
 
 def linear(a: Tensor, weight: Tensor, bias: Tensor | None) -> Spec:
