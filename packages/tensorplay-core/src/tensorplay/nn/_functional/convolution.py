@@ -1,7 +1,4 @@
-"""Convolutions: one matrix product with patches, which are copied from views, or are views where a kernel has size 1.
-
-Half types round the product and, where there is one, the sum with the bias, as torch does on a GPU.
-"""
+"""Convolutions: one matrix product with patches, which are copied from views, or are views where a kernel has size 1."""
 
 from __future__ import annotations
 
@@ -112,14 +109,15 @@ def _convolution(
     counts = [(size - length) // step + 1 for size, length, step in zip(room, lengths, steps, strict=True)]
 
     lead, rows = input.shape[: -count - 1], per_group * math.prod(kernel)
-    patches = windows(input, counts, kernel, steps, apart)
-    if groups == 1:
-        product = weight.reshape(out_channels, rows) @ patches.reshape(*lead, rows, math.prod(counts))
+    # Groups are a batch dimension more, where there are several.
+    parts = () if groups == 1 else (groups,)
+    filters = weight.reshape(*parts, out_channels // groups, rows)
+    patches = windows(input, counts, kernel, steps, apart).reshape(*lead, *parts, rows, math.prod(counts))
+    if bias is None:
+        product = filters @ patches
     else:
-        filters = weight.reshape(groups, out_channels // groups, rows)
-        product = filters @ patches.reshape(*lead, groups, rows, math.prod(counts))
-    result = product.reshape(*lead, out_channels, *counts)
-    return result if bias is None else result.add_(bias.reshape(out_channels, *(1,) * count))
+        product = input._backend.addmm(bias.reshape(*parts, out_channels // groups, 1), filters, patches, 1, 1)
+    return product.reshape(*lead, out_channels, *counts)
 
 
 def _check_weight(operation: str, count: int, input: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> None:
