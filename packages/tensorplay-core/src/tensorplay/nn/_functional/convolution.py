@@ -1,4 +1,4 @@
-"""Convolutions: one matrix product with patches, which are copied from views, or are views where a kernel has size 1."""
+"""Convolutions: one product with patches, which are copied from a view, or are a view where the kernel has size 1."""
 
 from __future__ import annotations
 
