@@ -82,6 +82,8 @@ static bool is_done(use_t *use) {
       use->recorded = !error;
       if (!error) return false;
     }
+    /* An external stream that its owner has destroyed: only the whole device tells when its work is done. */
+    if (error == cudaErrorInvalidResourceHandle) error = cudaDeviceSynchronize();
     if (error) (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
     return true;
   }

@@ -204,7 +204,9 @@ bool tp__stream_is_external(const tp_stream_t *stream) { return stream->id >= FI
 bool tp__stream_is_capturing(const tp_stream_t *stream) {
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   cudaError_t error = cudaStreamIsCapturing(stream->cuda, &status);
-  if (error) (void)cudaGetLastError(); /* of the default stream: a stream that waits for it is captured */
+  if (error) (void)cudaGetLastError();
+  if (error == cudaErrorInvalidResourceHandle) return false; /* an external stream that is gone */
+  /* Else an error is one of the default stream: a stream that waits for it is captured. */
   return error || status != cudaStreamCaptureStatusNone;
 }
 
