@@ -27,10 +27,24 @@ tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t 
   return TP_OK;
 }
 
+tp_status_t tp__check_devices(const tp_tensor_t *a, const tp_tensor_t *b, const char *operation) {
+  if (a->device == b->device) return TP_OK;
+  return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device, (int)b->device);
+}
+
+tp_status_t tp__check_floating(const tp_tensor_t *tensor, const char *operation) {
+  if (tp__dtype_is_floating(tensor->dtype)) return TP_OK;
+  return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one", tp__dtype_name(tensor->dtype));
+}
+
+tp_status_t tp__check_target(const tp_tensor_t *target, const char *operation) {
+  if (!tp__tensor_overlaps_itself(target)) return TP_OK;
+  return tp__error_set(TP_INVALID_ARGUMENT, operation,
+                       "got a target whose elements share memory, as expand makes them");
+}
+
 tp_status_t tp__check_index(const tp_tensor_t *tensor, const tp_tensor_t *index, const char *operation) {
-  if (index->device != tensor->device)
-    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)tensor->device,
-                         (int)index->device);
+  TP_TRY(tp__check_devices(tensor, index, operation));
   if (index->dtype != TP_DTYPE_int32 && index->dtype != TP_DTYPE_int64)
     return tp__error_set(TP_DTYPE, operation, "got an index of dtype %s, expected int32 or int64",
                          tp__dtype_name(index->dtype));
@@ -54,16 +68,10 @@ tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int3
                   tp__dtype_name(out->dtype), tp__dtype_name(dtype));
     return NULL;
   }
-  bool same = out->ndim == ndim;
-  for (int32_t d = 0; same && d < ndim; ++d) same = out->shape[d] == shape[d];
-  if (!same) {
+  if (!tp__tensor_has_shape(out, ndim, shape)) {
     tp__error_set(TP_SHAPE, operation, "got out of another shape than the result");
     return NULL;
   }
-  if (tp__tensor_overlaps_itself(out)) {
-    tp__error_set(TP_INVALID_ARGUMENT, operation,
-                  "got an out whose elements share memory, as expand makes them");
-    return NULL;
-  }
+  if (tp__check_target(out, operation)) return NULL;
   return tp__tensor_retain(out);
 }

@@ -6,12 +6,7 @@
 static const char copy_operation[] = "copy_";
 
 /* Runs of floating elements, by the source's dtype. */
-static tp__kernel_t cast_run[TP_DTYPE_COUNT] = {
-    [TP_DTYPE_float16] = TP_KERNEL_INIT("copy", "tp_k_cast_f16"),
-    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("copy", "tp_k_cast_bf16"),
-    [TP_DTYPE_float32] = TP_KERNEL_INIT("copy", "tp_k_cast_f32"),
-    [TP_DTYPE_float64] = TP_KERNEL_INIT("copy", "tp_k_cast_f64"),
-};
+static tp__kernel_t cast_run[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("copy", "cast");
 /* Any strides and dtypes, by the category of the source's. */
 static tp__kernel_t cast_any[] = {
     [TP_CATEGORY_BOOL] = TP_KERNEL_INIT("copy", "tp_k_cast_any_int"),
@@ -19,29 +14,13 @@ static tp__kernel_t cast_any[] = {
     [TP_CATEGORY_FLOAT] = TP_KERNEL_INIT("copy", "tp_k_cast_any_float"),
     [TP_CATEGORY_COMPLEX] = TP_KERNEL_INIT("copy", "tp_k_cast_any_complex"),
 };
-/* By the bytes of an element. */
-#define MOVE_KERNELS(name)                                                                            \
-  {                                                                                                   \
-    [1] = TP_KERNEL_INIT("copy", "tp_k_" name "_1"), [2] = TP_KERNEL_INIT("copy", "tp_k_" name "_2"), \
-    [4] = TP_KERNEL_INIT("copy", "tp_k_" name "_4"), [8] = TP_KERNEL_INIT("copy", "tp_k_" name "_8"), \
-    [16] = TP_KERNEL_INIT("copy", "tp_k_" name "_16"),                                                \
-  }
-static tp__kernel_t move_places[] = MOVE_KERNELS("move_places");
-static tp__kernel_t move_strided[] = MOVE_KERNELS("move");
-static tp__kernel_t turn[] = MOVE_KERNELS("turn"); /* not of 16: its tiles are too large for shared memory */
+/* Elements as they are. */
+static tp__kernel_t move_places[] = TP_SIZE_KERNELS("copy", "move_places");
+static tp__kernel_t move_strided[] = TP_SIZE_KERNELS("copy", "move");
+static tp__kernel_t turn[] = TP_SIZE_KERNELS("copy", "turn"); /* not of 16: its tiles are too large for shared memory */
 
 /* Elements of a dimension that is worth tiles. */
 #define TURN_LEAST 16
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static bool same_shape(const tp_tensor_t *a, const tp_tensor_t *b) {
-  if (a->ndim != b->ndim) return false;
-  for (int32_t d = 0; d < a->ndim; ++d) {
-    if (a->shape[d] != b->shape[d]) return false;
-  }
-  return true;
-}
 
 /* ---- on one device ---- */
 
@@ -109,7 +88,8 @@ static tp_status_t launch_turn(const tp_copy_args_t *args, int32_t dim, int32_t 
     outer.sizes[outer.ndim++] = layout->sizes[d];
   }
   (void)tp__layout_places(&outer, 2, &turned.places); /* fewer dimensions than the limit */
-  int64_t tiles = divide_up(turned.width, TP_TURN_TILE) * divide_up(turned.height, TP_TURN_TILE) * turned.outer;
+  int64_t tiles = tp__divide_up(turned.width, TP_TURN_TILE) * tp__divide_up(turned.height, TP_TURN_TILE) *
+                  turned.outer;
   return tp__launch_tiles(&turn[size], device, tiles, 1, &turned, operation);
 }
 
@@ -203,12 +183,6 @@ static tp_status_t copy_between(tp_tensor_t *target, const tp_tensor_t *source, 
   return status;
 }
 
-static tp_status_t check_target(const tp_tensor_t *target, const char *operation) {
-  if (!tp__tensor_overlaps_itself(target)) return TP_OK;
-  return tp__error_set(TP_INVALID_ARGUMENT, operation,
-                       "got a target whose elements share memory, as expand makes them");
-}
-
 static tp_status_t check_fits(const tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
   int32_t lead = target->ndim - source->ndim;
   bool fits = lead >= 0;
@@ -218,8 +192,8 @@ static tp_status_t check_fits(const tp_tensor_t *target, const tp_tensor_t *sour
 }
 
 tp_status_t tp_tensor_copy(tp_tensor_t *target, const tp_tensor_t *source) {
-  if (!same_shape(target, source)) TP_TRY(check_fits(target, source, copy_operation));
-  TP_TRY(check_target(target, copy_operation));
+  if (!tp__tensor_has_shape(target, source->ndim, source->shape)) TP_TRY(check_fits(target, source, copy_operation));
+  TP_TRY(tp__check_target(target, copy_operation));
   if (target->device != source->device) return copy_between(target, source, copy_operation);
   if (tp__tensor_overlaps(target, source)) return copy_overlapping(target, source, copy_operation);
   return tp__copy_same_device(target, source, copy_operation);
@@ -315,7 +289,7 @@ static tp_status_t wait_when_pinned(const void *source, tp_stream_t *stream, con
 tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, size_t nbytes) {
   static const char operation[] = "copy_from_host";
   TP_TRY(check_host_copy(target, nbytes, operation));
-  TP_TRY(check_target(target, operation));
+  TP_TRY(tp__check_target(target, operation));
   if (nbytes == 0) return TP_OK;
   tp_tensor_t *received = target->contiguous ? tp__tensor_retain(target) : tp_tensor_empty_like(target);
   if (!received) return tp_error_status();

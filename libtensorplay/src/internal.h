@@ -30,6 +30,8 @@
     if (tp__try_error) return tp__error_set_cuda(tp__try_error, (operation), #call);      \
   } while (0)
 
+static inline int64_t tp__divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /* ---- error.c ---- */
 /* Fills the thread's slot with the text "operation: formatted" and returns status, so that
  * `return tp__error_set(...)` reads well. */
@@ -130,6 +132,23 @@ typedef struct tp__kernel {
   _Atomic(void *) functions[TP_MAX_DEVICES]; /* cudaKernel_t */
 } tp__kernel_t;
 #define TP_KERNEL_INIT(family_, name_) {.family = (family_), .name = (name_)}
+/* Kernels of one name by the floating dtype, or by the bytes, of what they work on. */
+#define TP_FLOAT_KERNELS(family, name)                                    \
+  {                                                                       \
+    [TP_DTYPE_float16] = TP_KERNEL_INIT(family, "tp_k_" name "_f16"),     \
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT(family, "tp_k_" name "_bf16"),   \
+    [TP_DTYPE_float32] = TP_KERNEL_INIT(family, "tp_k_" name "_f32"),     \
+    [TP_DTYPE_float64] = TP_KERNEL_INIT(family, "tp_k_" name "_f64"),     \
+  }
+#define TP_SIZE_KERNELS(family, name)                                                                 \
+  {                                                                                                   \
+    [1] = TP_KERNEL_INIT(family, "tp_k_" name "_1"), [2] = TP_KERNEL_INIT(family, "tp_k_" name "_2"), \
+    [4] = TP_KERNEL_INIT(family, "tp_k_" name "_4"), [8] = TP_KERNEL_INIT(family, "tp_k_" name "_8"), \
+    [16] = TP_KERNEL_INIT(family, "tp_k_" name "_16"),                                                \
+  }
+/* Blocks, and threads, that keep a large GPU busy. Constants, so that the order of a sum is the same everywhere. */
+#define TP_MANY_BLOCKS 1024
+#define TP_MANY_THREADS (TP_MANY_BLOCKS * TP_BLOCK_THREADS)
 tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream, uint32_t grid_x,
                        uint32_t grid_y, uint32_t grid_z, uint32_t block, const void *arguments,
                        const char *operation);
@@ -153,6 +172,8 @@ const char *tp__dtype_name(int32_t dtype);
 enum { TP_CATEGORY_BOOL, TP_CATEGORY_INT, TP_CATEGORY_FLOAT, TP_CATEGORY_COMPLEX };
 int32_t tp__dtype_category(int32_t dtype);
 bool tp__dtype_is_floating(int32_t dtype);
+/* Of the parts of a complex dtype; itself when it is none. */
+int32_t tp__dtype_real(int32_t dtype);
 /* Strides of C order, in which sizes of 0 count as 1, as in torch. The product of the sizes, counted in the
  * same way, or -1 when it needs more than 63 bits. */
 int64_t tp__contiguous_strides(int32_t ndim, const int64_t *shape, int64_t *out_strides);
@@ -163,6 +184,7 @@ tp_tensor_t *tp__tensor_new(int32_t dtype, int32_t device, int32_t ndim, const i
 tp_tensor_t *tp__tensor_view(const tp_tensor_t *base, int32_t ndim, const int64_t *shape,
                              const int64_t *strides, int64_t offset);
 tp_tensor_t *tp__tensor_retain(const tp_tensor_t *tensor);
+bool tp__tensor_has_shape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
 /* True when writing to a could change what is read from b in another place than b's own element. */
 bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b);
 /* True when two elements may lie at one address, as in an expanded tensor. */
@@ -176,6 +198,11 @@ tp_status_t tp__check_broadcast(int32_t a_ndim, const int64_t *a_shape, int32_t 
 /* Wraps a negative dimension; -1 on failure with INDEX in the slot. A 0-d tensor has the dimensions -1
  * and 0. */
 int32_t tp__check_dim(int32_t dim, int32_t ndim, const char *operation);
+/* Status DEVICE, DTYPE, INVALID_ARGUMENT: operands on one device; a floating dtype; elements that can be written one
+ * by one. */
+tp_status_t tp__check_devices(const tp_tensor_t *a, const tp_tensor_t *b, const char *operation);
+tp_status_t tp__check_floating(const tp_tensor_t *tensor, const char *operation);
+tp_status_t tp__check_target(const tp_tensor_t *target, const char *operation);
 /* An index into a tensor: int32 or int64, on its device. Status DEVICE, DTYPE. */
 tp_status_t tp__check_index(const tp_tensor_t *tensor, const tp_tensor_t *index, const char *operation);
 /* Refuses elements of an index along a dimension of size 0, whose wrong values no kernel would see. Status INDEX. */

@@ -70,7 +70,7 @@ tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream
 }
 
 uint32_t tp__launch_grid(int64_t numel, int64_t per_block) {
-  int64_t blocks = (numel + per_block - 1) / per_block;
+  int64_t blocks = tp__divide_up(numel, per_block);
   return (uint32_t)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
 }
 

@@ -25,16 +25,8 @@ static const struct {
     [TP_DTYPE_float32] = {24, -149, 0x1.fffffep127},
 };
 
-#define FLOAT_KERNELS(name)                                               \
-  {                                                                       \
-    [TP_DTYPE_float16] = TP_KERNEL_INIT("random", "tp_k_" name "_f16"),   \
-    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("random", "tp_k_" name "_bf16"), \
-    [TP_DTYPE_float32] = TP_KERNEL_INIT("random", "tp_k_" name "_f32"),   \
-    [TP_DTYPE_float64] = TP_KERNEL_INIT("random", "tp_k_" name "_f64"),   \
-  }
-
-static tp__kernel_t uniforms[TP_DTYPE_COUNT] = FLOAT_KERNELS("uniform");
-static tp__kernel_t normals[TP_DTYPE_COUNT] = FLOAT_KERNELS("normal");
+static tp__kernel_t uniforms[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("random", "uniform");
+static tp__kernel_t normals[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("random", "normal");
 static tp__kernel_t bits_kernel = TP_KERNEL_INIT("random", "tp_k_bits_i64");
 
 /* ---- state ---- */
@@ -106,19 +98,6 @@ static double below(double x, int32_t dtype) {
 
 /* ---- fills ---- */
 
-static tp_status_t check(const tp_tensor_t *tensor, bool fits, const char *expected, const char *operation) {
-  if (!fits)
-    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected %s", tp__dtype_name(tensor->dtype), expected);
-  if (tp__tensor_overlaps_itself(tensor))
-    return tp__error_set(TP_INVALID_ARGUMENT, operation,
-                         "got a tensor whose elements share memory, as expand makes them");
-  return TP_OK;
-}
-
-static tp_status_t check_floating(const tp_tensor_t *tensor, const char *operation) {
-  return check(tensor, tp__dtype_is_floating(tensor->dtype), "a floating one", operation);
-}
-
 static tp_status_t fill(tp__kernel_t *kernel, tp_tensor_t *tensor, tp_random_args_t *args, const char *operation) {
   if (tensor->numel == 0) return TP_OK;
   args->out = tensor->data;
@@ -134,12 +113,13 @@ static tp_status_t fill(tp__kernel_t *kernel, tp_tensor_t *tensor, tp_random_arg
   int64_t words = tp__dtype_size(tensor->dtype) == 8 ? 2 : 1;
   draw(tensor->device, (uint64_t)tensor->numel * (uint64_t)words, args);
   int64_t group = 4 / words;
-  return tp__launch_tiles(kernel, tensor->device, (tensor->numel + group - 1) / group, TP_RANDOM_TILE, args, operation);
+  return tp__launch_tiles(kernel, tensor->device, tp__divide_up(tensor->numel, group), TP_RANDOM_TILE, args, operation);
 }
 
 tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high) {
   const char *operation = "uniform_";
-  TP_TRY(check_floating(tensor, operation));
+  TP_TRY(tp__check_floating(tensor, operation));
+  TP_TRY(tp__check_target(tensor, operation));
   double least = round_to(low, tensor->dtype), most = round_to(high, tensor->dtype), span = most - least;
   if (tensor->dtype != TP_DTYPE_float64) span = (double)(float)span;
   if (!isfinite(span) || span < 0)
@@ -152,7 +132,8 @@ tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high) {
 
 tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std) {
   const char *operation = "normal_";
-  TP_TRY(check_floating(tensor, operation));
+  TP_TRY(tp__check_floating(tensor, operation));
+  TP_TRY(tp__check_target(tensor, operation));
   if (!isfinite(std) || std < 0)
     return tp__error_set(TP_INVALID_ARGUMENT, operation, "got a standard deviation of %g, expected one of 0 or more",
                          std);
@@ -162,7 +143,9 @@ tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std) {
 
 tp_status_t tp_random_bits(tp_tensor_t *tensor) {
   const char *operation = "random_bits_";
-  TP_TRY(check(tensor, tensor->dtype == TP_DTYPE_int64, "int64", operation));
+  if (tensor->dtype != TP_DTYPE_int64)
+    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected int64", tp__dtype_name(tensor->dtype));
+  TP_TRY(tp__check_target(tensor, operation));
   tp_random_args_t args = {0};
   return fill(&bits_kernel, tensor, &args, operation);
 }

@@ -90,7 +90,7 @@ static int32_t wide_dtype(int32_t dtype) {
 static tp_status_t add_rows(const tp__selection_t *selection, const tp_layout_t *row, const rows_t *rows, rows_t *rest,
                             const char *name) {
   int32_t dtype = selection->base.dtype, device = selection->base.device;
-  int64_t chunks = (rows->count + TP_RUNS_CHUNK - 1) / TP_RUNS_CHUNK;
+  int64_t chunks = tp__divide_up(rows->count, TP_RUNS_CHUNK);
   *rest = (rows_t){.count = chunks == 1 ? 0 : 2 * chunks, .width = rows->width};
   if (rest->count) {
     rest->keys = tp__tensor_new(TP_DTYPE_int64, device, 1, &rest->count, name);

@@ -16,13 +16,10 @@ enum { OP_COUNT = sizeof ops / sizeof *ops };
 static tp__kernel_t kernel_32 = TP_KERNEL_INIT("arg_reduce", "tp_k_arg_reduce_32");
 static tp__kernel_t kernel_64 = TP_KERNEL_INIT("arg_reduce", "tp_k_arg_reduce_64");
 
-/* Threads that keep a large GPU busy, and elements that are worth one of them. */
-#define MANY_THREADS (1 << 18)
+/* Elements that are worth a thread. */
 #define SHARE 32
 /* With fewer elements one thread compares them, as with so many neighbouring results that are not along them. */
 #define GROUP_LEAST 32
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Chooses how the elements are shared among threads. */
 static void plan(tp_arg_reduce_args_t *args) {
@@ -32,10 +29,10 @@ static void plan(tp_arg_reduce_args_t *args) {
   if (args->stride == 1 || !neighbours) {
     while (args->group < TP_BLOCK_THREADS && args->group * GROUP_LEAST < args->size) args->group *= 2;
   }
-  int64_t splits = MANY_THREADS / (kept->numel * args->group), useful = args->size / (args->group * SHARE);
+  int64_t splits = TP_MANY_THREADS / (kept->numel * args->group), useful = args->size / (args->group * SHARE);
   if (splits > useful) splits = useful;
-  args->split = divide_up(args->size, splits > 1 ? splits : 1);
-  args->splits = divide_up(args->size, args->split);
+  args->split = tp__divide_up(args->size, splits > 1 ? splits : 1);
+  args->splits = tp__divide_up(args->size, args->split);
 }
 
 static tp_status_t launch(const tp_arg_reduce_args_t *args, int32_t device, tp_stream_t *stream,

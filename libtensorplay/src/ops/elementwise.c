@@ -81,8 +81,7 @@ static tp_status_t apply_rule(call_t *call, int32_t dtype) {
   call->compute = dtype;
   call->result = dtype;
   if (call->op->rule == BOOL) call->result = TP_DTYPE_bool;
-  if (call->op->rule == MAGNITUDE && category == TP_CATEGORY_COMPLEX)
-    call->result = dtype == TP_DTYPE_complex64 ? TP_DTYPE_float32 : TP_DTYPE_float64;
+  if (call->op->rule == MAGNITUDE) call->result = tp__dtype_real(dtype);
   return TP_OK;
 }
 
@@ -222,27 +221,14 @@ tp_tensor_t *tp_unary(int32_t op, const tp_tensor_t *a, tp_tensor_t *out) {
   return run(&call, a->device, a->ndim, a->shape, out);
 }
 
-static bool same_shape(const tp_tensor_t *a, const tp_tensor_t *b) {
-  if (a->ndim != b->ndim) return false;
-  for (int32_t d = 0; d < a->ndim; ++d) {
-    if (a->shape[d] != b->shape[d]) return false;
-  }
-  return true;
-}
-
 tp_tensor_t *tp_binary(int32_t op, const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *out) {
   call_t call = {.op = find_op(binary_ops, sizeof binary_ops / sizeof *binary_ops, op, "binary"),
                  .code = TP_GENERAL_BINARY + op,
                  .n = 2,
                  .operands = {a, b}};
-  if (!call.op) return NULL;
-  if (a->device != b->device) {
-    tp__error_set(TP_DEVICE, call.op->name, "got operands on the devices %d and %d", (int)a->device,
-                  (int)b->device);
-    return NULL;
-  }
+  if (!call.op || tp__check_devices(a, b, call.op->name)) return NULL;
   if (apply_rule(&call, tp__promote(a->dtype, a->ndim == 0, b->dtype, b->ndim == 0))) return NULL;
-  if (same_shape(a, b)) return run(&call, a->device, a->ndim, a->shape, out);
+  if (tp__tensor_has_shape(a, b->ndim, b->shape)) return run(&call, a->device, a->ndim, a->shape, out);
   int32_t ndim;
   int64_t shape[TP_MAX_NDIM];
   if (tp__check_broadcast(a->ndim, a->shape, b->ndim, b->shape, &ndim, shape, call.op->name)) return NULL;

@@ -2,20 +2,9 @@
 #include "../../kernels/args_normalize.h"
 #include "../internal.h"
 
-#define FLOAT_KERNELS(name)                                                    \
-  {                                                                            \
-    [TP_DTYPE_float16] = TP_KERNEL_INIT("normalize", "tp_k_" name "_f16"),     \
-    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("normalize", "tp_k_" name "_bf16"),   \
-    [TP_DTYPE_float32] = TP_KERNEL_INIT("normalize", "tp_k_" name "_f32"),     \
-    [TP_DTYPE_float64] = TP_KERNEL_INIT("normalize", "tp_k_" name "_f64"),     \
-  }
-
-static tp__kernel_t softmax_rows[TP_DTYPE_COUNT] = FLOAT_KERNELS("softmax_rows");
-static tp__kernel_t softmax_columns[TP_DTYPE_COUNT] = FLOAT_KERNELS("softmax_columns");
-static tp__kernel_t layer_norms[TP_DTYPE_COUNT] = FLOAT_KERNELS("layer_norm");
-
-/* Blocks that keep a large GPU busy: where rows are fewer, blocks get fewer threads. */
-#define MANY_BLOCKS 1024
+static tp__kernel_t softmax_rows[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "softmax_rows");
+static tp__kernel_t softmax_columns[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "softmax_columns");
+static tp__kernel_t layer_norms[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "layer_norm");
 
 /* Chooses rows->group and rows->aligned; addresses: of all that is read or written in vectors. */
 static void plan_rows(tp_rows_t *rows, int64_t count, int64_t size, size_t itemsize, uintptr_t addresses) {
@@ -26,18 +15,13 @@ static void plan_rows(tp_rows_t *rows, int64_t count, int64_t size, size_t items
   while (rows->group < TP_BLOCK_THREADS && rows->group * TP_NORMALIZE_VECTORS * vector < size) rows->group *= 2;
 }
 
+/* Where rows are fewer than keep a GPU busy, blocks get fewer threads. */
 static tp_status_t launch_rows(tp__kernel_t *kernel, int32_t device, const tp_rows_t *rows, const void *args,
                                const char *operation) {
   uint32_t threads = rows->group < 32 ? 32 : (uint32_t)rows->group;
-  while (threads < TP_BLOCK_THREADS && rows->count * rows->group > (int64_t)threads * MANY_BLOCKS) threads *= 2;
+  while (threads < TP_BLOCK_THREADS && rows->count * rows->group > (int64_t)threads * TP_MANY_BLOCKS) threads *= 2;
   return tp__launch(kernel, device, tp__stream_current(device),
                     tp__launch_grid(rows->count, threads / (uint32_t)rows->group), 1, 1, threads, args, operation);
-}
-
-static tp_status_t check_floating(const tp_tensor_t *a, const char *operation) {
-  if (tp__dtype_is_floating(a->dtype)) return TP_OK;
-  return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one",
-                       tp__dtype_name(a->dtype));
 }
 
 static tp_status_t run_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tensor_t *target,
@@ -58,7 +42,7 @@ static tp_status_t run_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, t
 tp_tensor_t *tp_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tensor_t *out) {
   const char *operation = log ? "log_softmax" : "softmax";
   dim = tp__check_dim(dim, a->ndim, operation);
-  if (dim < 0 || check_floating(a, operation)) return NULL;
+  if (dim < 0 || tp__check_floating(a, operation)) return NULL;
   out = tp__check_out(out, a->dtype, a->device, a->ndim, a->shape, operation);
   if (!out || out->numel == 0) return out;
   /* The kernels read an element for the last time before they write it, so out may be the operand. */
@@ -74,15 +58,11 @@ tp_tensor_t *tp_softmax(const tp_tensor_t *a, int32_t dim, int32_t log, tp_tenso
 static tp_status_t check_scale(const tp_tensor_t *scale, const tp_tensor_t *a, int32_t ndim,
                                const char *operation) {
   if (!scale) return TP_OK;
-  if (scale->device != a->device)
-    return tp__error_set(TP_DEVICE, operation, "got operands on devices %d and %d", (int)a->device,
-                         (int)scale->device);
+  TP_TRY(tp__check_devices(a, scale, operation));
   if (scale->dtype != a->dtype)
     return tp__error_set(TP_DTYPE, operation, "got dtypes %s and %s, expected one", tp__dtype_name(a->dtype),
                          tp__dtype_name(scale->dtype));
-  bool fits = scale->ndim == ndim;
-  for (int32_t d = 0; fits && d < ndim; ++d) fits = scale->shape[d] == a->shape[a->ndim - ndim + d];
-  if (fits) return TP_OK;
+  if (tp__tensor_has_shape(scale, ndim, a->shape + a->ndim - ndim)) return TP_OK;
   return tp__error_set(TP_SHAPE, operation,
                        "got a weight or bias of another shape than the normalised dimensions");
 }
@@ -105,7 +85,7 @@ static tp_status_t run_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_t
 tp_tensor_t *tp_layer_norm(const tp_tensor_t *a, int32_t ndim, const tp_tensor_t *weight,
                            const tp_tensor_t *bias, double eps, tp_tensor_t *out) {
   const char *operation = "layer_norm";
-  if (check_floating(a, operation)) return NULL;
+  if (tp__check_floating(a, operation)) return NULL;
   if (ndim < 1 || ndim > a->ndim) {
     tp__error_set(TP_SHAPE, operation, "got %d dimensions to normalise, expected 1 to %d", (int)ndim,
                   (int)a->ndim);

@@ -43,8 +43,6 @@ static tp__kernel_t column_kernels[TP_DTYPE_COUNT] = {
 #undef KERNEL
 };
 
-/* Threads that keep a large GPU busy. A constant, so that the order of a sum is the same everywhere. */
-#define MANY_THREADS (1 << 18)
 /* Reduced elements that are worth a block of their own in the rows form, and a thread in the columns form. */
 #define ROWS_SPLIT 8192
 #define COLUMNS_SHARE 16
@@ -58,14 +56,6 @@ static tp__kernel_t column_kernels[TP_DTYPE_COUNT] = {
 /* Threads of a group that needs no barrier, and the vectors that each thread of a larger one should have. */
 #define WARP 32
 #define VECTORS_WANTED 4
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-/* Of the parts of a complex dtype; itself when it is none. */
-static int32_t real_dtype(int32_t dtype) {
-  if (tp__dtype_category(dtype) != TP_CATEGORY_COMPLEX) return dtype;
-  return dtype == TP_DTYPE_complex64 ? TP_DTYPE_float32 : TP_DTYPE_float64;
-}
 
 static bool is_adjacent(const tp_layout_t *reduced) {
   return reduced->ndim == 0 || (reduced->ndim == 1 && reduced->strides[0][0] == 1);
@@ -95,10 +85,10 @@ static bool has_vectors(const tp_reduce_args_t *args, int64_t vector) {
 /* Chooses args->split and args->splits, where one split keeps `threads` threads busy; least: reduced elements of a
  * split. */
 static void split(tp_reduce_args_t *args, int64_t threads, int64_t least) {
-  int64_t useful = args->reduced.numel / least, splits = threads < MANY_THREADS ? MANY_THREADS / threads : 1;
+  int64_t useful = args->reduced.numel / least, splits = threads < TP_MANY_THREADS ? TP_MANY_THREADS / threads : 1;
   if (splits > useful) splits = useful > 1 ? useful : 1;
-  args->split = divide_up(divide_up(args->reduced.numel, splits), SPLIT_MULTIPLE) * SPLIT_MULTIPLE;
-  args->splits = divide_up(args->reduced.numel, args->split);
+  args->split = tp__divide_up(tp__divide_up(args->reduced.numel, splits), SPLIT_MULTIPLE) * SPLIT_MULTIPLE;
+  args->splits = tp__divide_up(args->reduced.numel, args->split);
 }
 
 static void plan_columns(tp_reduce_args_t *args, int32_t source, bool may_split) {
@@ -107,7 +97,7 @@ static void plan_columns(tp_reduce_args_t *args, int32_t source, bool may_split)
   args->packed = floating && args->kept.numel >= WARP * vector && has_vectors(args, vector);
   int64_t columns = args->packed ? args->kept.numel / vector : args->kept.numel;
   args->group = 1;
-  while (args->group < COLUMNS_GROUP && columns * args->group < MANY_THREADS &&
+  while (args->group < COLUMNS_GROUP && columns * args->group < TP_MANY_THREADS &&
          args->reduced.numel >= 2 * args->group * COLUMNS_SHARE)
     args->group *= 2;
   split(args, columns * args->group, may_split ? args->group * COLUMNS_SHARE : args->reduced.numel);
@@ -118,11 +108,11 @@ static void plan_rows(tp_reduce_args_t *args, int32_t source, bool may_split) {
   split(args, args->kept.numel * TP_BLOCK_THREADS, may_split ? ROWS_SPLIT : args->reduced.numel);
   int64_t results = args->kept.numel * args->splits;
   int64_t units = args->split < args->reduced.numel ? args->split : args->reduced.numel;
-  if (is_adjacent(&args->reduced)) units = divide_up(units, vector);
+  if (is_adjacent(&args->reduced)) units = tp__divide_up(units, vector);
   args->group = 1;
   while (args->group < WARP && args->group < units) args->group *= 2;
   while (args->group < TP_BLOCK_THREADS && args->group * VECTORS_WANTED < units &&
-         results * args->group < MANY_THREADS)
+         results * args->group < TP_MANY_THREADS)
     args->group *= 2;
 }
 
@@ -141,7 +131,7 @@ static tp_status_t launch(const tp_reduce_args_t *args, int32_t source, int32_t 
                       (uint32_t)args->splits, 1, threads, args, operation);
   }
   int64_t results = args->kept.numel * args->splits;
-  while (threads < TP_BLOCK_THREADS && results * group > MANY_THREADS) threads *= 2;
+  while (threads < TP_BLOCK_THREADS && results * group > TP_MANY_THREADS) threads *= 2;
   return tp__launch(&row_kernels[source], device, stream, tp__launch_grid(results, threads / group), 1, 1, threads,
                     args, operation);
 }
@@ -204,8 +194,8 @@ static tp_status_t run(int32_t op, const tp_tensor_t *a, uint32_t dims, tp_tenso
   if (tp__dtype_category(source) == TP_CATEGORY_COMPLEX) {
     add_parts(&kept, true);
     add_parts(&reduced, false);
-    source = real_dtype(source);
-    args.out_dtype = real_dtype(target->dtype);
+    source = tp__dtype_real(source);
+    args.out_dtype = tp__dtype_real(target->dtype);
   }
   tp_tensor_t result = kept;
   tp__contiguous_strides(result.ndim, result.shape, result.strides);
@@ -251,7 +241,7 @@ static int32_t source_dtype(int32_t op, int32_t operand, int32_t result) {
   if (category == TP_CATEGORY_COMPLEX && (product || from == TP_CATEGORY_COMPLEX))
     return tp__dtype_size(operand) < tp__dtype_size(result) || from != category ? result : operand;
   if (product) return TP_DTYPE_float64;
-  int32_t real = real_dtype(result);
+  int32_t real = tp__dtype_real(result);
   return real == TP_DTYPE_float64 || from != TP_CATEGORY_FLOAT ? real : operand;
 }
 

@@ -28,16 +28,10 @@ static const int32_t wide_dtypes[] = {TP_DTYPE_int64, TP_DTYPE_int64, TP_DTYPE_f
 
 /* Rows of fewer elements get a thread, not a block. */
 #define ROW_LEAST 64
-/* Blocks of the rows form and threads of the columns form that keep a large GPU busy. Constants, so that the order of
- * additions is the same everywhere. */
-#define MANY_BLOCKS 1024
-#define MANY_THREADS (1 << 18)
 /* Elements that are worth a split, and the most splits: one block scans their totals. */
 #define ROW_SPLIT (2 * TP_SCAN_TILE)
 #define COLUMN_SPLIT 64
 #define MOST_SPLITS (1 << 14)
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static bool uses_rows(const tp_scan_args_t *args) { return args->inner == 1 && args->size >= ROW_LEAST; }
 
@@ -46,13 +40,13 @@ static void plan(tp_scan_args_t *args) {
   int64_t lines = args->outer * args->inner;
   bool rows = uses_rows(args);
   int64_t unit = rows ? TP_SCAN_TILE : 1;
-  int64_t splits = (rows ? MANY_BLOCKS : MANY_THREADS) / lines;
+  int64_t splits = (rows ? TP_MANY_BLOCKS : TP_MANY_THREADS) / lines;
   int64_t useful = args->size / (rows ? ROW_SPLIT : COLUMN_SPLIT);
   if (splits > useful) splits = useful;
   if (splits > MOST_SPLITS) splits = MOST_SPLITS;
   if (splits < 1) splits = 1;
-  args->split = divide_up(divide_up(args->size, splits), unit) * unit;
-  args->splits = divide_up(args->size, args->split);
+  args->split = tp__divide_up(tp__divide_up(args->size, splits), unit) * unit;
+  args->splits = tp__divide_up(args->size, args->split);
 }
 
 static tp_status_t launch(const tp_scan_args_t *args, int32_t device, tp_stream_t *stream, const char *operation) {

@@ -4,14 +4,8 @@
 #include "../../kernels/fault.h"
 
 /* By the unit's size in bytes. */
-#define UNIT_KERNELS(name)                                                                            \
-  {                                                                                                   \
-    [1] = TP_KERNEL_INIT("index", "tp_k_" name "_1"), [2] = TP_KERNEL_INIT("index", "tp_k_" name "_2"), \
-    [4] = TP_KERNEL_INIT("index", "tp_k_" name "_4"), [8] = TP_KERNEL_INIT("index", "tp_k_" name "_8"), \
-    [16] = TP_KERNEL_INIT("index", "tp_k_" name "_16"),                                               \
-  }
-static tp__kernel_t readers[] = UNIT_KERNELS("read");
-static tp__kernel_t writers[] = UNIT_KERNELS("write");
+static tp__kernel_t readers[] = TP_SIZE_KERNELS("index", "read");
+static tp__kernel_t writers[] = TP_SIZE_KERNELS("index", "write");
 static tp__kernel_t offsets_kernel = TP_KERNEL_INIT("index", "tp_k_offsets");
 
 /* ---- making one ---- */
@@ -230,16 +224,11 @@ tp_status_t tp__selection_read(const tp__selection_t *selection, tp_tensor_t *ou
 }
 
 tp_status_t tp__selection_check_put(const tp_tensor_t *target, const tp_tensor_t *source, const char *name) {
-  if (source->device != target->device)
-    return tp__error_set(TP_DEVICE, name, "got operands on devices %d and %d", (int)target->device,
-                         (int)source->device);
+  TP_TRY(tp__check_devices(target, source, name));
   if (source->dtype != target->dtype)
     return tp__error_set(TP_DTYPE, name, "got a source of dtype %s for a target of dtype %s",
                          tp__dtype_name(source->dtype), tp__dtype_name(target->dtype));
-  if (tp__tensor_overlaps_itself(target))
-    return tp__error_set(TP_INVALID_ARGUMENT, name,
-                         "got a target whose elements share memory, as expand makes them");
-  return TP_OK;
+  return tp__check_target(target, name);
 }
 
 tp_status_t tp__selection_put(const tp__selection_t *selection, const tp_tensor_t *target, const tp_tensor_t *source,

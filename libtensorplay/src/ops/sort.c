@@ -27,7 +27,7 @@ static tp_status_t sort_short_rows(tp_sort_args_t *args, bool wide, const target
   int64_t rows = TP_SORT_TILE / args->slots, in_block = rows < args->rows.numel ? rows : args->rows.numel;
   uint32_t threads = 32;
   while (threads < TP_BLOCK_THREADS && threads * 2 < in_block * args->slots) threads *= 2;
-  return launch(short_kernels, args, wide, (args->rows.numel + rows - 1) / rows, threads, target);
+  return launch(short_kernels, args, wide, tp__divide_up(args->rows.numel, rows), threads, target);
 }
 
 static void exchange(void **a, void **b) {
@@ -39,7 +39,7 @@ static void exchange(void **a, void **b) {
 /* Digit after digit, between two pairs of keys and places. */
 static tp_status_t sort_digits(tp_sort_args_t *args, bool wide, int32_t key_bits, const target_t *target) {
   size_t width = wide ? 8 : 4, numel = (size_t)(args->rows.numel * args->size);
-  args->tiles = (args->size + TP_SORT_TILE - 1) / TP_SORT_TILE;
+  args->tiles = tp__divide_up(args->size, TP_SORT_TILE);
   int64_t blocks = args->rows.numel * args->tiles, counts = blocks * TP_SORT_DIGITS;
   size_t part = (numel * width + 15) / 16 * 16;
   tp__block_t *block = tp__alloc(4 * part + (size_t)counts * sizeof(int64_t), target->stream);

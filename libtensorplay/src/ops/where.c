@@ -4,25 +4,14 @@
 
 static const char operation[] = "where";
 
-/* By the size of elements. */
-static tp__kernel_t *kernel_of(size_t size) {
-  static tp__kernel_t kernels[] = {
-      TP_KERNEL_INIT("where", "tp_k_where_1"), TP_KERNEL_INIT("where", "tp_k_where_2"),
-      TP_KERNEL_INIT("where", "tp_k_where_4"), TP_KERNEL_INIT("where", "tp_k_where_8"),
-      TP_KERNEL_INIT("where", "tp_k_where_16")};
-  tp__kernel_t *kernel = kernels;
-  for (; size > 1; size /= 2) ++kernel;
-  return kernel;
-}
+static tp__kernel_t kernels[] = TP_SIZE_KERNELS("where", "where");
 
 static tp_status_t check(const tp_tensor_t *condition, const tp_tensor_t *a, const tp_tensor_t *b) {
   if (condition->dtype != TP_DTYPE_bool)
     return tp__error_set(TP_DTYPE, operation, "got a condition of dtype %s, expected bool",
                          tp__dtype_name(condition->dtype));
-  if (condition->device != a->device || a->device != b->device)
-    return tp__error_set(TP_DEVICE, operation, "got operands on the devices %d, %d and %d",
-                         (int)condition->device, (int)a->device, (int)b->device);
-  return TP_OK;
+  TP_TRY(tp__check_devices(condition, a, operation));
+  return tp__check_devices(a, b, operation);
 }
 
 /* All but the condition have the target's dtype. */
@@ -40,7 +29,7 @@ static tp_status_t launch(const tp_tensor_t *condition, const tp_tensor_t *a, co
   args.units = tp__layout_units(&args.layout, 4, unit, &aligned);
   args.aligned = aligned && addresses % 16 == 0;
   int64_t units = args.units + (target->numel - args.units * unit);
-  return tp__launch_tiles(kernel_of(size), target->device, units, TP_UNITS_TILE, &args, operation);
+  return tp__launch_tiles(&kernels[size], target->device, units, TP_UNITS_TILE, &args, operation);
 }
 
 static tp_tensor_t *as_dtype(const tp_tensor_t *operand, int32_t dtype) {
