@@ -1,0 +1,36 @@
+"""What the tests with other libraries share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import tensorplay as tp
+
+
+@pytest.fixture(autouse=True)
+def _all_work_is_done() -> Iterator[None]:
+    """Lent memory goes back when the work on it is done."""
+    yield
+    for index in range(tp.cuda.device_count()):
+        tp.cuda.synchronize(index)
+
+
+@pytest.fixture
+def cuda() -> Any:
+    """The module `tensorplay.cuda`, with a device."""
+    if not tp.cuda.is_available():
+        pytest.skip("a CUDA device is needed")
+    return tp.cuda
+
+
+@pytest.fixture
+def control() -> Any:
+    """Command of the emulated device: held streams show the order of work."""
+    if not tp.cuda.is_available() or tp._plugins.get("cuda").describe()["variant"] != "emulated":
+        pytest.skip("the emulated device is needed")
+    from tensorplay.testing import emulated
+
+    return emulated

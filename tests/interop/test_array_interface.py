@@ -1,0 +1,147 @@
+"""``__cuda_array_interface__`` both ways, and streams of other libraries."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.operands import DTYPES
+
+import tensorplay as tp
+from tensorplay.errors import DTypeError, ExchangeError, InvalidArgumentError
+
+
+class Array:
+    """An object with nothing but the interface."""
+
+    def __init__(self, source: tp.Tensor, **changes: Any) -> None:
+        self.source = source
+        self.__cuda_array_interface__ = {**source.__cuda_array_interface__, **changes}
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype is not tp.bfloat16], ids=str)
+def test_interface(dtype: tp.DType, cuda: Any) -> None:
+    tensor = tp.ones(2, 3, dtype=dtype, device="cuda").T
+    found = tensor.__cuda_array_interface__
+    assert found == {
+        "shape": (3, 2), "typestr": dtype.numpy.str, "data": (tensor.data_ptr(), False),
+        "strides": (dtype.itemsize, 3 * dtype.itemsize), "version": 3, "stream": 1,
+    }  # fmt: skip
+    assert tensor.contiguous().__cuda_array_interface__["strides"] is None
+    again = tp.asarray(Array(tensor))
+    assert (again.dtype, again.shape, again.stride()) == (dtype, (3, 2), (1, 3))
+    assert again.data_ptr() == tensor.data_ptr()
+
+
+def test_interface_of_the_current_stream(cuda: Any) -> None:
+    tensor = tp.ones(3, device="cuda")
+    with cuda.stream(stream := cuda.Stream()):
+        assert tensor.__cuda_array_interface__["stream"] == stream.cuda_stream
+
+
+def test_tensors_without_the_interface(cuda: Any) -> None:
+    assert not hasattr(tp.ones(3), "__cuda_array_interface__")
+    assert not hasattr(tp.ones(3, dtype=tp.bfloat16, device="cuda"), "__cuda_array_interface__")
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 4, 5)])
+@pytest.mark.parametrize("strides", [None, "kept"])
+def test_interface_without_elements(shape: tuple[int, ...], strides: str | None, cuda: Any) -> None:
+    tensor = tp.ones(shape, device="cuda")
+    assert tensor.__cuda_array_interface__["data"] == (0, False)
+    steps = None if strides is None else tuple(4 * step for step in tensor.stride())
+    for address in (0, None, 12345):
+        again = tp.asarray(Array(tensor, strides=steps, data=(address, False)))
+        assert (again.shape, again.device.type, again.data_ptr()) == (shape, "cuda", 0)
+
+
+def test_interface_keeps_its_object_alive(cuda: Any) -> None:
+    before = cuda.memory_allocated()
+    tensor = tp.asarray(Array(tp.ones(1000, device="cuda")))
+    gc.collect()
+    assert cuda.memory_allocated() > before
+    assert tensor.sum().item() == 1000
+    del tensor
+    cuda.synchronize()
+    gc.collect()
+    assert cuda.memory_allocated() == before
+
+
+def test_interface_waits_for_its_stream(control: Any) -> None:
+    producer = tp.cuda.Stream()
+    tensor = tp.zeros(100, device="cuda")
+    tp.cuda.synchronize()
+    with control.hold(producer), tp.cuda.stream(producer):
+        tensor.fill_(7)
+        array = Array(tensor)
+        with tp.cuda.stream(tp.cuda.default_stream()):
+            again = tp.asarray(array)
+            assert not tp.cuda.default_stream().query()
+    assert again.tolist() == [7] * 100
+
+
+def test_interface_refusals(cuda: Any) -> None:
+    tensor = tp.ones(4, 4, device="cuda")
+    for error, changes in (
+        (ExchangeError, {"mask": object()}),
+        (ExchangeError, {"strides": (16, 3)}),
+        (ExchangeError, {"strides": (-16, 4)}),
+        (ExchangeError, {"data": (np.ones(16).ctypes.data, False)}),
+        (DTypeError, {"typestr": "<u4"}),
+        (InvalidArgumentError, {"stream": 0}),
+        (DTypeError, {"stream": "x"}),
+    ):
+        array = Array(tensor, **changes)  # type: ignore[arg-type]
+        with pytest.raises(error):
+            tp.asarray(array)
+    read_only = Array(tensor, data=(tensor.data_ptr(), True))
+    assert tp.asarray(read_only).data_ptr() != tensor.data_ptr()
+    with pytest.raises(InvalidArgumentError, match="copy=False"):
+        tp.asarray(read_only, copy=False)
+
+
+class Theirs:
+    """A stream of another library."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.stream.cuda_stream
+
+
+class LikeTorch:
+    """A stream that tells its handle and its device."""
+
+    def __init__(self, stream: Any) -> None:
+        self.cuda_stream, self.device_index = stream.cuda_stream, stream.device_index
+
+
+@pytest.mark.parametrize("kind", [Theirs, LikeTorch])
+def test_streams_of_others_are_taken(kind: Any, cuda: Any) -> None:
+    stream = cuda.Stream()
+    theirs = kind(stream)
+    assert stream.__cuda_stream__() == (0, stream.cuda_stream)
+    with cuda.stream(theirs):
+        assert cuda.current_stream() == stream
+        tensor = tp.ones(3, device="cuda")
+    tensor.record_stream(theirs)
+    cuda.current_stream().wait_stream(theirs)
+    cuda.Event().record(theirs)
+    assert cuda.ExternalStream(stream.cuda_stream) == stream
+    assert cuda.ExternalStream(0) == cuda.ExternalStream(1) == cuda.default_stream()
+    with pytest.raises(DTypeError, match="expected a tensorplay"):
+        cuda.stream(object())
+    for handle in (-1, 2**64):
+        with pytest.raises(InvalidArgumentError, match="handle"):
+            cuda.ExternalStream(handle)
+
+
+def test_lent_memory_meets_our_own(cuda: Any) -> None:
+    """Memory that went out and came back under another owner still counts as the same memory."""
+    tensor = tp.arange(8, device="cuda", dtype=tp.float32)
+    again = tp.asarray(Array(tensor))
+    again[1:].copy_(tensor[:-1])
+    assert tensor.tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
