@@ -421,10 +421,15 @@ TP_API tp_tensor_t *tp_index(const tp_tensor_t *a, int32_t n, const tp_tensor_t 
 TP_API tp_status_t tp_index_put(tp_tensor_t *target, int32_t n, const tp_tensor_t *const *indices,
                                 const tp_tensor_t *values, int32_t accumulate);
 
-/* torch's matmul: vectors, matrices, broadcast batches. One floating dtype for both. */
+/* torch's matmul: vectors, matrices, broadcast batches. One dtype for both, not bool; integers wrap. */
 TP_API tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *out);
 
-/* a @ weight.T + bias; weight (n, k), bias (n,) or NULL, a (..., k). */
+/* beta * input + alpha * (a @ b), rounded once; input broadcasts to the product, and is not read where beta is 0. One
+ * dtype for all three, not bool; integers are multiplied with the whole part of beta and alpha. */
+TP_API tp_tensor_t *tp_addmm(const tp_tensor_t *input, const tp_tensor_t *a, const tp_tensor_t *b, double beta_re,
+                             double beta_im, double alpha_re, double alpha_im, tp_tensor_t *out);
+
+/* a @ weight.T + bias; weight (n, k), bias (n,) or NULL, a (..., k). One dtype, not bool. */
 TP_API tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias);
 
 /* Opens cuBLASLt from a file; later products use it. Does nothing once that was done. Runs now, touches no
@@ -432,6 +437,9 @@ TP_API tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, c
 TP_API tp_status_t tp_blas_load(const char *path);
 /* 1 when cuBLASLt serves, 0 when the tiled kernel does. */
 TP_API int32_t tp_blas_is_loaded(void);
+/* allowed != 0: cuBLASLt may round float32 to TF32 (10 bits behind the point) before it multiplies. Not at first; of
+ * the process. Runs now, starts nothing. */
+TP_API void tp_blas_allow_tf32(int32_t allowed);
 
 /* ---- random numbers: Philox4x32-10, one generator for each device --------------------------- */
 
@@ -453,11 +461,6 @@ TP_API tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std
 
 /* All bits of the elements of an int64 tensor. Queued. Status: DTYPE, INVALID_ARGUMENT (elements share memory). */
 TP_API tp_status_t tp_random_bits(tp_tensor_t *tensor);
-/* beta * input + alpha * (a @ b), rounded once; input broadcasts to the product, and is not read where beta is 0. One
- * dtype for all three, floating or complex. */
-TP_API tp_tensor_t *tp_addmm(const tp_tensor_t *input, const tp_tensor_t *a, const tp_tensor_t *b, double beta_re,
-                             double beta_im, double alpha_re, double alpha_im, tp_tensor_t *out);
-
 
 /* cffi end */
 
@@ -465,6 +468,3 @@ TP_API tp_tensor_t *tp_addmm(const tp_tensor_t *input, const tp_tensor_t *a, con
 }
 #endif
 #endif
-/* allowed != 0: cuBLASLt may round float32 to TF32 (10 bits behind the point) before it multiplies. Not at first; of
- * the process. Runs now, starts nothing. */
-TP_API void tp_blas_allow_tf32(int32_t allowed);

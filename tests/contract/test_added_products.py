@@ -120,8 +120,10 @@ def test_family_refuses(device: str) -> None:
         tensorplay.addmm(x[0, :2], x.long(), y.long())
     with pytest.raises(InvalidArgumentError, match=r"addmm: got an input of shape \(1, 2, 2\), expected"):
         tensorplay.addmm(x[None, :, :2].long(), x.long(), y.long())
-    with pytest.raises(DTypeError, match="addmm: got the factor 1.5, expected a number that int64 holds"):
+    with pytest.raises(DTypeError, match="addmm: got the factor 1.5, expected a number that int64 holds exactly"):
         tensorplay.addmm(x.long(), x.long(), y.long(), alpha=1.5)
+    with pytest.raises(DTypeError, match="addmm: got the factor 9007199254740993, expected"):
+        tensorplay.addmm(x.long(), x.long(), y.long(), alpha=2**53 + 1)
     with pytest.raises(DTypeError, match="addmm: got the factor 1j, expected a number that float32 holds"):
         tensorplay.addmm(x[0, :2], x, y, beta=1j)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.operands import FLOATING, assert_close, dtypes, floating, layouts, operand, seeds
+from helpers.operands import COMPLEX, FLOATING, INTEGERS, assert_close, dtypes, layouts, operand, seeds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +16,7 @@ INDICES = [tensorplay.int32, tensorplay.int64]
 same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 sizes = st.sampled_from([0, 1, 2, 5, 17, 40])
+multiplied = st.sampled_from([*FLOATING, *COMPLEX, *INTEGERS])
 
 
 @st.composite
@@ -32,7 +33,7 @@ def factors(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 @same_device
-@given(both=factors(), dtype=floating, layout_a=layouts, layout_b=layouts, seed=seeds)
+@given(both=factors(), dtype=multiplied, layout_a=layouts, layout_b=layouts, seed=seeds)
 def test_matmul(
     device: str,
     both: tuple[tuple[int, ...], tuple[int, ...]],
@@ -85,7 +86,7 @@ def test_matmul_refuses(device: str) -> None:
     lead=st.lists(st.integers(0, 3), max_size=3).map(tuple),
     k=sizes,
     n=sizes,
-    dtype=floating,
+    dtype=multiplied,
     layout=layouts,
     has_bias=st.booleans(),
     seed=seeds,

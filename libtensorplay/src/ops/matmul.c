@@ -192,8 +192,8 @@ static tp_tensor_t *product(tp__gemm_t *gemm, const tp_tensor_t *input, const tp
   tp_tensor_t *x = operand(a), *y = operand(b);
   tp_tensor_t *left = x ? matrices(x, 0, ndim, batch, &gemm->a_batch) : NULL;
   tp_tensor_t *right = y ? matrices(y, 1, ndim, batch, &gemm->b_batch) : NULL;
-  bool direct = out->contiguous && out->dtype == dtype && out->storage != a->storage && out->storage != b->storage &&
-                (!input || input->storage != out->storage || same_memory(input, out));
+  bool direct = out->contiguous && out->dtype == dtype && !tp__tensor_shares(out, a) && !tp__tensor_shares(out, b) &&
+                (!input || !tp__tensor_shares(input, out) || same_memory(input, out));
   tp_tensor_t *target = left && right ? tp__target_take(out, dtype, direct, operation) : NULL;
   tp_status_t status = TP_OK;
   if (target && input && !same_memory(input, target)) status = tp__copy_same_device(target, input, operation);
@@ -223,9 +223,6 @@ tp_tensor_t *tp_matmul(const tp_tensor_t *a, const tp_tensor_t *b, tp_tensor_t *
 static tp_status_t check_addend(const tp_tensor_t *input, const tp_tensor_t *a, int32_t ndim, const int64_t *shape,
                                 const char *operation) {
   TP_TRY(check_pair(input, a, operation));
-  if (tp__dtype_category(a->dtype) == TP_CATEGORY_INT)
-    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating or complex one",
-                         tp__dtype_name(a->dtype));
   int32_t whole_ndim;
   int64_t whole[TP_MAX_NDIM];
   TP_TRY(tp__check_broadcast(input->ndim, input->shape, ndim, shape, &whole_ndim, whole, operation));
@@ -253,8 +250,6 @@ tp_tensor_t *tp_addmm(const tp_tensor_t *input, const tp_tensor_t *a, const tp_t
 static tp_status_t check_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias,
                                 const char *operation) {
   TP_TRY(check_pair(a, weight, operation));
-  if (!tp__dtype_is_floating(a->dtype))
-    return tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one", tp__dtype_name(a->dtype));
   if (bias) TP_TRY(check_pair(a, bias, operation));
   if (weight->ndim != 2 || a->ndim == 0 || a->shape[a->ndim - 1] != weight->shape[1])
     return tp__error_set(TP_SHAPE, operation,
@@ -266,9 +261,18 @@ static tp_status_t check_linear(const tp_tensor_t *a, const tp_tensor_t *weight,
   return TP_OK;
 }
 
+/* As tp_linear, of dtypes whose products take no bias along. */
+static tp_tensor_t *plain_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias) {
+  tp_tensor_t *turned = tp_tensor_transpose(weight, 0, 1), *out = NULL;
+  if (turned) out = bias ? tp_addmm(bias, a, turned, 1, 0, 1, 0, NULL) : tp_matmul(a, turned, NULL);
+  tp_tensor_release(turned);
+  return out;
+}
+
 tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias) {
   const char *operation = "linear";
   if (check_linear(a, weight, bias, operation)) return NULL;
+  if (!tp__dtype_is_floating(a->dtype)) return plain_linear(a, weight, bias);
   int64_t shape[TP_MAX_NDIM];
   for (int32_t d = 0; d < a->ndim - 1; ++d) shape[d] = a->shape[d];
   shape[a->ndim - 1] = weight->shape[0];

@@ -286,15 +286,16 @@ class Backend(ABC):
     ) -> Tensor:
         """beta * input + alpha * (a @ b), rounded once; without reading `input` where beta is 0.
 
-        `input` broadcasts to the product; all have one floating or complex dtype, and the factors are real for a
-        floating one.
+        `input` broadcasts to the product; all have one dtype of numbers. The factors are floats that it holds,
+        and complex for a complex one.
         """
 
     def allow_tf32(self, allowed: bool) -> None:
         """Whether products of float32 may be made of numbers with fewer digits, where that is faster."""
 
     @abstractmethod
-    def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor: ...
+    def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """a @ weight.T + bias, of one dtype of numbers."""
 
     # -- streams -------------------------------------------------------------------------------------
 

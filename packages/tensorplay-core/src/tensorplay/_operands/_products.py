@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import _dtype, _shape
 from ..errors import DTypeError, InvalidArgumentError
-from ._spec import Spec, device_of, floating, into, sized
+from ._spec import Spec, device_of, into, sized
 
 if TYPE_CHECKING:
     from .._dtype import DType
@@ -25,8 +25,6 @@ def addmm(
 ) -> Spec:
     """As `matmul`, and a tensor that broadcasts to the product."""
     device, dtype = device_of("addmm", input, a, b), _numbers("addmm", input, a, b)
-    if dtype.category == _dtype.INT:
-        raise DTypeError(f"addmm: got {dtype.name}, expected a floating or complex dtype")
     shape = _shape_of("addmm", a, b)
     if _shape.broadcast("addmm", input.shape, shape) != shape:
         raise InvalidArgumentError(f"addmm: got an input of shape {input.shape}, expected one that expands to {shape}")
@@ -36,7 +34,7 @@ def addmm(
 def linear(a: Tensor, weight: Tensor, bias: Tensor | None) -> Spec:
     """a @ weight.T + bias."""
     device = device_of("linear", a, weight, bias)
-    dtype = floating("linear", a, weight, bias)
+    dtype = _numbers("linear", a, weight, *(() if bias is None else (bias,)))
     if weight.ndim != 2:
         raise InvalidArgumentError(f"linear: got a weight of shape {weight.shape}, expected two dimensions")
     rows, inner = weight.shape

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .. import _dispatch, _dtype, _shape
+from .. import _dispatch, _dtype
 from ..errors import DTypeError, InvalidArgumentError
 from . import views
-from .products import check_batches, check_ndims, matmul
+from .products import check_batches, check_ndims
 
 if TYPE_CHECKING:
     from .._backend import Scalar
@@ -70,32 +70,20 @@ def _added(
     operation: str, input: Tensor, a: Tensor, b: Tensor, beta: Scalar, alpha: Scalar, out: Tensor | None
 ) -> Tensor:
     backend = _dispatch.common(operation, input, a, b, optional=(out,))
-    keep, scale = (_factor(operation, value, a.dtype) for value in (beta, alpha))
-    if a.dtype.category != _dtype.INT:
-        result = backend.addmm(input, a, b, keep, scale, out)
-        return result if out is None else out
-    if input.dtype is not a.dtype:
-        raise DTypeError(f"{operation}: got {input.dtype.name} and {a.dtype.name}, expected one dtype of numbers")
-    # Nothing is rounded: integers need no operation of their own.
-    product = matmul(a, b)
-    if _shape.broadcast(operation, input.shape, product.shape) != product.shape:
-        raise InvalidArgumentError(
-            f"{operation}: got an input of shape {input.shape}, expected one that expands to {product.shape}"
-        )
-    product = product * scale
-    return _dispatch.into(operation, product + input * keep if keep else product, out)
+    factors = (_factor(operation, value, a.dtype) for value in (beta, alpha))
+    result = backend.addmm(input, a, b, *factors, out)
+    return result if out is None else out
 
 
-def _factor(operation: str, value: Scalar, dtype: DType) -> Any:
-    """A number that elements of the dtype can be multiplied with."""
+def _factor(operation: str, value: Scalar, dtype: DType) -> complex:
+    """A number that elements of the dtype can be multiplied with, as a float or as a complex number."""
     factor = _dispatch.number(value)
     kind = {_dtype.INT: int, _dtype.FLOAT: (int, float)}.get(dtype.category, (int, float, complex))
-    if factor is None or not isinstance(factor, kind):
-        raise DTypeError(f"{operation}: got the factor {value!r}, expected a number that {dtype.name} holds")
-    try:
-        return factor if dtype.category == _dtype.INT else complex(factor) if dtype.is_complex else float(factor)
-    except OverflowError:
-        raise InvalidArgumentError(f"{operation}: got the factor {value!r}, expected one that a float holds") from None
+    # Every smaller integer is a float.
+    exact = not isinstance(factor, int) or abs(factor) <= 2**53
+    if factor is None or not isinstance(factor, kind) or not exact:
+        raise DTypeError(f"{operation}: got the factor {value!r}, expected a number that {dtype.name} holds exactly")
+    return complex(factor) if dtype.is_complex else float(factor.real)
 
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -14,6 +14,7 @@ from ..errors import InvalidArgumentError
 from .products import matmul
 
 if TYPE_CHECKING:
+    from .._dtype import DType
     from .._tensor import Tensor
 
 Labels = tuple[Hashable, ...]
@@ -33,8 +34,8 @@ def contract(
     """
     a, a_labels = _without_ones(operation, a, a_labels, b, b_labels)
     b, b_labels = _without_ones(operation, b, b_labels, a, a_labels)
-    a, a_labels = summed(a, a_labels, {*kept, *b_labels})
-    b, b_labels = summed(b, b_labels, {*kept, *a_labels})
+    a, a_labels = summed(a, a_labels, {*kept, *b_labels}, a.dtype)
+    b, b_labels = summed(b, b_labels, {*kept, *a_labels}, b.dtype)
     shared = [label for label in a_labels if label in b_labels]
     batch = [label for label in shared if label in kept]
     inner = [label for label in shared if label not in kept]
@@ -53,12 +54,12 @@ def contract(
     return result, (*batch, *rows, *columns)
 
 
-def summed(x: Tensor, labels: Labels, kept: Collection[Hashable]) -> tuple[Tensor, Labels]:
-    """The tensor summed over all labels that are not kept."""
+def summed(x: Tensor, labels: Labels, kept: Collection[Hashable], dtype: DType | None = None) -> tuple[Tensor, Labels]:
+    """The tensor summed over all labels that are not kept, as `Tensor.sum` does it."""
     dims = [dim for dim, label in enumerate(labels) if label not in kept]
     if not dims:
         return x, labels
-    return x.sum(dims), tuple(label for label in labels if label in kept)
+    return x.sum(dims, dtype=dtype), tuple(label for label in labels if label in kept)
 
 
 def ordered(x: Tensor, labels: Labels, wanted: Sequence[Hashable]) -> Tensor:
@@ -88,6 +89,10 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     _dispatch.check_tensor("inner", input, other)
     if not input.ndim or not other.ndim:
         return _dispatch.binary("mul", input, other, out)
+    if input.shape[-1] != other.shape[-1]:
+        raise InvalidArgumentError(
+            f"inner: got shapes {input.shape} and {other.shape}, expected equal sizes of the last dimension"
+        )
     return _over("inner", input, other, (input.ndim - 1,), (other.ndim - 1,), out)
 
 
