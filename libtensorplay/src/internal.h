@@ -86,19 +86,17 @@ tp_stream_t *tp__stream_current(int32_t device);
 cudaStream_t tp__stream_cuda(const tp_stream_t *stream);
 /* A small number, dense per device, that identifies the stream in the allocator (0: default stream). */
 int32_t tp__stream_id(const tp_stream_t *stream);
-
-/* ---- event.c ---- */
 /* Whether another library made the stream and may destroy it. */
 bool tp__stream_is_external(const tp_stream_t *stream);
 /* True when work of the stream is being captured now, or when it cannot be told without breaking a
  * capture. Such a stream must not be queried, and its events never. */
 bool tp__stream_is_capturing(const tp_stream_t *stream);
+
+/* ---- event.c ---- */
 /* Pooled untimed events of a device, for the library's own use. */
 tp_status_t tp__event_pool_take(int32_t device, cudaEvent_t *out);
 void tp__event_pool_give(int32_t device, cudaEvent_t event);
 
-/* ---- alloc/alloc.c (the only allocator file that others call) ---- */
-/* nbytes > 0. NULL on failure with the slot filled. The stream's device is started. */
 /* ---- foreign.c ---- */
 /* Notes memory of another library, which the current stream uses. NULL on failure: the memory is still the caller's. */
 tp__foreign_t *tp__foreign_new(int32_t device, tp_release_t release, void *context, const char *operation);
@@ -109,6 +107,8 @@ void tp__foreign_drop(tp__foreign_t *foreign);
 /* Gives back what waits for nothing any more. Calls into other libraries: no lock may be held. */
 void tp__foreign_poll(void);
 
+/* ---- alloc/alloc.c (the only allocator file that others call) ---- */
+/* nbytes > 0. NULL on failure with the slot filled. The stream's device is started. */
 tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream);
 void *tp__alloc_address(const tp__block_t *block);
 /* Release function: any thread, never fails. */
@@ -185,6 +185,8 @@ tp_tensor_t *tp__tensor_view(const tp_tensor_t *base, int32_t ndim, const int64_
                              const int64_t *strides, int64_t offset);
 tp_tensor_t *tp__tensor_retain(const tp_tensor_t *tensor);
 bool tp__tensor_has_shape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
+/* True when the two may have memory in common, whoever lent it. */
+bool tp__tensor_shares(const tp_tensor_t *a, const tp_tensor_t *b);
 /* True when writing to a could change what is read from b in another place than b's own element. */
 bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b);
 /* True when two elements may lie at one address, as in an expanded tensor. */
@@ -211,9 +213,6 @@ tp_status_t tp__check_room(const tp_tensor_t *tensor, int32_t dim, const tp_tens
 tp_tensor_t *tp__check_out(tp_tensor_t *out, int32_t dtype, int32_t device, int32_t ndim,
                            const int64_t *shape, const char *operation);
 
-bool tp__tensor_has_shape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
-/* True when the two may have memory in common, whoever lent it. */
-bool tp__tensor_shares(const tp_tensor_t *a, const tp_tensor_t *b);
 /* ---- view.c ---- */
 /* The view of that shape, or NULL in *out_view where none exists; out_shape is the shape with a size of -1
  * deduced. Status: as tp_tensor_view, without STATE. */
