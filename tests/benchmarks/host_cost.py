@@ -42,6 +42,7 @@ CASES = [
     ("a.view(16, 16)", "a.view(16, 16)", 0.8),
     ("a[3:9]", "a[3:9]", 0.8),
     ("matrix.t()", "matrix.t()", 0.8),
+    ("DLPack out and in", "lib.from_dlpack(a)", 0.8),
     ("with stream(s)", "with cuda.stream(s): pass", 0.1),
     ("current_stream()", "cuda.current_stream()", 0.1),
     ("Event().record()", "cuda.Event().record()", 0.15),
