@@ -1,6 +1,6 @@
 /* Matrix products in tiles (docs/design/products.md). A block makes one tile of the result at a time:
- * slabs of both operands are converted to what is summed in (half types: float32), in shared memory, where each value is
- * used TP_MATMUL_TILE times, and small patches of the tile are summed in registers. */
+ * slabs of both operands are converted to what is summed in (half types: float32), in shared memory, where each
+ * value is used TP_MATMUL_TILE times, and small patches of the tile are summed in registers. */
 #define TP_FAMILY "matmul"
 #include "block.h"
 #include "element.h"

@@ -109,7 +109,8 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, desc_t *desc, layout_t *a, layo
   int wide = d->type == 1 || d->type == 5; /* float64 and complex128 */
   int rounds = desc->compute == 77 && (d->type == 0 || d->type == 4); /* TF32 */
   int scale = d->type == 4 || d->type == 5 ? d->type : wide;
-  if ((desc->compute != (wide ? 70 : 68) && !rounds) || desc->scale != scale || a->type != d->type || b->type != d->type) return 7;
+  if ((desc->compute != (wide ? 70 : 68) && !rounds) || desc->scale != scale) return 7;
+  if (a->type != d->type || b->type != d->type) return 7;
   if (a->batch != d->batch || b->batch != d->batch) return 7;
   if (desc->epilogue == 4 && !desc->bias) return 7; /* its alignment must be known */
   if (fake_refuses) return 15;

@@ -70,18 +70,21 @@ def _added(
     operation: str, input: Tensor, a: Tensor, b: Tensor, beta: Scalar, alpha: Scalar, out: Tensor | None
 ) -> Tensor:
     backend = _dispatch.common(operation, input, a, b, optional=(out,))
-    factors = (_factor(operation, value, a.dtype) for value in (beta, alpha))
-    result = backend.addmm(input, a, b, *factors, out)
+    keep, scale = (_factor(operation, value, a.dtype) for value in (beta, alpha))
+    result = backend.addmm(input, a, b, keep, scale, out)
     return result if out is None else out
 
 
 def _factor(operation: str, value: Scalar, dtype: DType) -> complex:
     """A number that elements of the dtype can be multiplied with, as a float or as a complex number."""
     factor = _dispatch.number(value)
-    kind = {_dtype.INT: int, _dtype.FLOAT: (int, float)}.get(dtype.category, (int, float, complex))
-    # Every smaller integer is a float.
-    exact = not isinstance(factor, int) or abs(factor) <= 2**53
-    if factor is None or not isinstance(factor, kind) or not exact:
+    fits = (
+        factor is not None
+        and (dtype.is_complex or not isinstance(factor, complex))
+        and (dtype.category != _dtype.INT or not isinstance(factor, float))
+        and (not isinstance(factor, int) or abs(factor) <= 2**53)  # every one of them is a float
+    )
+    if factor is None or not fits:
         raise DTypeError(f"{operation}: got the factor {value!r}, expected a number that {dtype.name} holds exactly")
     return complex(factor) if dtype.is_complex else float(factor.real)
 
