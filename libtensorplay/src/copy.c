@@ -279,13 +279,6 @@ static tp_status_t check_host_copy(const tp_tensor_t *tensor, size_t nbytes, con
   return tp__error_set(TP_STATE, operation, "a copy to or from host memory cannot be part of a graph");
 }
 
-/* CUDA has read pageable memory when the call returns, pinned memory only when the copy has run. */
-static tp_status_t wait_when_pinned(const void *source, tp_stream_t *stream, const char *operation) {
-  struct cudaPointerAttributes attributes;
-  TP_TRY_CUDA(cudaPointerGetAttributes(&attributes, source), operation);
-  return attributes.type == cudaMemoryTypeUnregistered ? TP_OK : tp_stream_synchronize(stream);
-}
-
 tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, size_t nbytes) {
   static const char operation[] = "copy_from_host";
   TP_TRY(check_host_copy(target, nbytes, operation));
@@ -294,10 +287,7 @@ tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, si
   tp_tensor_t *received = target->contiguous ? tp__tensor_retain(target) : tp_tensor_empty_like(target);
   if (!received) return tp_error_status();
   tp_stream_t *stream = tp__stream_current(target->device);
-  cudaError_t error =
-      cudaMemcpyAsync(received->data, source, nbytes, cudaMemcpyHostToDevice, tp__stream_cuda(stream));
-  tp_status_t status = error ? tp__error_set_cuda(error, operation, "cudaMemcpyAsync")
-                             : wait_when_pinned(source, stream, operation);
+  tp_status_t status = tp__staging_send(received->data, source, nbytes, stream, operation);
   if (!status && received != target) status = tp__copy_same_device(target, received, operation);
   tp_tensor_release(received);
   return status;
@@ -309,11 +299,8 @@ tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size
   if (nbytes == 0) return TP_OK;
   tp_tensor_t *sent = tp_tensor_contiguous(source);
   if (!sent) return tp_error_status();
-  tp_stream_t *stream = tp__stream_current(source->device);
-  cudaError_t error =
-      cudaMemcpyAsync(target, sent->data, nbytes, cudaMemcpyDeviceToHost, tp__stream_cuda(stream));
   tp_status_t status =
-      error ? tp__error_set_cuda(error, operation, "cudaMemcpyAsync") : tp_stream_synchronize(stream);
+      tp__staging_fetch(target, sent->data, nbytes, tp__stream_current(source->device), operation);
   tp_tensor_release(sent);
   return status;
 }

@@ -2,7 +2,7 @@
  * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
  *   1  error, library
- *   2  device, stream, event, foreign
+ *   2  device, stream, event, foreign, staging
  *   3  alloc/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
  *   5  copy (with fill), rng, blas, dlpack
@@ -106,6 +106,14 @@ tp_status_t tp__foreign_record_stream(tp__foreign_t *foreign, tp_stream_t *strea
 void tp__foreign_drop(tp__foreign_t *foreign);
 /* Gives back what waits for nothing any more. Calls into other libraries: no lock may be held. */
 void tp__foreign_poll(void);
+
+/* ---- staging.c ---- */
+/* Copies to and from the stream's device, whatever kind of host memory it is; no capture. The source may change when
+ * the first returns; the second waits for the stream. */
+tp_status_t tp__staging_send(void *target, const void *source, size_t nbytes, tp_stream_t *stream,
+                             const char *operation);
+tp_status_t tp__staging_fetch(void *target, const void *source, size_t nbytes, tp_stream_t *stream,
+                              const char *operation);
 
 /* ---- alloc/alloc.c (the only allocator file that others call) ---- */
 /* nbytes > 0. NULL on failure with the slot filled. The stream's device is started. */
