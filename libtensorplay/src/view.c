@@ -239,7 +239,7 @@ tp_tensor_t *tp_tensor_as_strided(const tp_tensor_t *tensor, int32_t ndim, const
     overflow |= __builtin_add_overflow(last, reach, &last);
   }
   int64_t room = (int64_t)(tensor->storage->nbytes / tp__dtype_size(tensor->dtype));
-  if (offset < 0 || (empty ? offset > room : overflow || last >= room)) {
+  if (offset < 0 || (!empty && (overflow || last >= room))) {
     tp__error_set(TP_INDEX, operation, "got offset %lld and last element %lld in a storage of %lld elements",
                   (long long)offset, (long long)last, (long long)room);
     return NULL;

@@ -124,6 +124,8 @@ def test_as_strided_stays_inside_the_storage(device: str) -> None:
     assert_is(x[1:].as_strided((2,), (1,)), array[1, :2])
     with pytest.raises(OutOfRangeError, match="reach element 12, .* 12 elements of the storage"):
         x.as_strided((2, 2), (4, 1), 7)
+    # The storage of what has no elements has none, wherever a slice begins.
+    assert tensorplay.zeros(3, 1, 0, device=device)[1::2].diagonal().shape == (0, 1)
     with pytest.raises(InvalidArgumentError, match="expected 0 or more"):
         x.as_strided((2,), (-1,), 5)
 

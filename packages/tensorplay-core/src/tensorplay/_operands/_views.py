@@ -103,10 +103,10 @@ def as_strided(tensor: Tensor, shape: Sequence[int], strides: Sequence[int], off
         raise InvalidArgumentError(f"as_strided: got {len(strides)} strides, expected {len(shape)} for shape {shape}")
     if offset < 0 or any(stride < 0 for stride in strides):
         raise InvalidArgumentError(f"as_strided: got strides {strides} and offset {offset}, expected 0 or more")
-    # Without elements a view may begin at the storage's end.
-    last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True) if 0 not in shape)
-    room = tensor._storage_numel() + (0 in shape)
-    if last >= room:
+    # Without elements a view may begin anywhere, as that of a slice may.
+    last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    room = tensor._storage_numel()
+    if 0 not in shape and last >= room:
         raise OutOfRangeError(
             f"as_strided: shape {shape}, strides {strides} and offset {offset} reach element {last}, "
             f"expected a view inside the {room} elements of the storage"
