@@ -4,12 +4,13 @@
 
 #include "args_layout.h"
 
-/* Elements that a block treats at once; longer rows are sorted by digits. */
-#define TP_SORT_TILE 2048
-/* Elements that one thread counts. */
-#define TP_SORT_UNIT 8
-#define TP_SORT_DIGIT_BITS 4
-#define TP_SORT_DIGITS 16
+/* The longest rows that are sorted by comparisons, and the places that a block has for them. */
+#define TP_SORT_SHORT 1024
+#define TP_SORT_SLOTS 2048
+/* What a block sorts by digits: bytes of keys. */
+#define TP_SORT_TILE_NBYTES 16384
+#define TP_SORT_DIGIT_BITS 8
+#define TP_SORT_DIGITS 256
 
 /* Rows of elements along one dimension, wherever they lie. Keys have 32 or 64 bits as the kernel's name says, places
  * in temporary memory as many. */
@@ -20,10 +21,11 @@ typedef struct tp_sort_args {
   long long size, in_stride, out_stride;
   int dtype, descending;
 
-  int slots; /* short rows: size rounded up to a power of two */
+  int slots;    /* short rows: size rounded up to a power of two */
+  int key_bits; /* medium rows: to sort by, from the lowest on */
 
   /* Long rows: (rows, size). */
-  void *keys, *places;          /* places NULL: of the first digit, 0, 1, 2, ... */
+  void *keys, *places;           /* places NULL: of the first digit, 0, 1, 2, ... */
   void *next_keys, *next_places; /* NULL: of the last digit, whose order goes to out */
   void *counts;                 /* long long, (rows, digits, tiles): of elements, then their running totals */
   long long tiles;              /* of a row */

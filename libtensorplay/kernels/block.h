@@ -26,6 +26,38 @@ TP_DEVICE void tp_block_sync() {
 #endif
 }
 
+/* ---- warps: TP_WARP neighbouring threads; a block that uses these has whole ones ---- */
+
+/* What one thread of a warp wrote to shared memory, the others may read. */
+TP_DEVICE void tp_warp_sync() {
+#ifdef __CUDACC__
+  __syncwarp();
+#endif
+}
+
+/* Of the threads of a warp that have the same number: how many come before this one, and whether none comes after. */
+struct tp_equals {
+  int before;
+  bool last;
+};
+
+/* number has BITS bits. By one vote for each of them, which is faster than __match_any_sync. */
+template <int BITS>
+TP_DEVICE tp_equals tp_warp_equals(unsigned number) {
+#ifdef __CUDACC__
+  unsigned equal = ~0u, lane = threadIdx.x % TP_WARP;
+#pragma unroll
+  for (int bit = 0; bit < BITS; ++bit) {
+    int mine = static_cast<int>(number << (31 - bit)) >> 31; /* the bit 32 times */
+    equal &= ~(__ballot_sync(~0u, mine) ^ static_cast<unsigned>(mine));
+  }
+  return {__popc(equal & ((1u << lane) - 1)), equal >> lane == 1};
+#else
+  static_cast<void>(number);
+  return {0, true};
+#endif
+}
+
 /* ---- groups: a power of two of neighbouring threads ---- */
 
 /* The largest group of at most `wanted` threads, a power of two. The block has tp_threads() / size whole groups;

@@ -68,12 +68,13 @@ static void test_dtypes(void) {
   }
 }
 
-/* Around powers of two, what a block sorts, and the tiles of longer rows. */
+/* Around powers of two, what is sorted by comparisons, in one block, and the tiles of longer rows. */
 static void test_sizes(void) {
-  static const int64_t edges[] = {2, 32, 256, 2048, 4096, 6144};
+  static const int64_t edges[] = {2, 32, 256, 1024, 2048, 4096, 8192};
   for (size_t e = 0; e < sizeof edges / sizeof *edges; ++e) {
     for (int64_t size = edges[e] - 1; size <= edges[e] + 1; ++size) {
       check_random(TP_DTYPE_float32, 2, (int64_t[]){3, size});
+      check_random(TP_DTYPE_float64, 2, (int64_t[]){2, size});
       check_random(TP_DTYPE_int16, 2, (int64_t[]){size, 2});
     }
   }

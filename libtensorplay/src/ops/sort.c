@@ -1,10 +1,11 @@
-/* Sorting: checks, and the launches of both ways to do it (docs/design/reductions.md). */
+/* Sorting: checks, and the launches of the three ways to do it (docs/design/reductions.md). */
 #include "../../kernels/args_sort.h"
 #include "../internal.h"
 
 /* By the bytes of a key, 4 and 8. */
 #define KEY_KERNELS(name) {TP_KERNEL_INIT("sort", name "_32"), TP_KERNEL_INIT("sort", name "_64")}
 static tp__kernel_t short_kernels[] = KEY_KERNELS("tp_k_sort_short");
+static tp__kernel_t medium_kernels[] = KEY_KERNELS("tp_k_sort_medium");
 static tp__kernel_t keys_kernels[] = KEY_KERNELS("tp_k_sort_keys");
 static tp__kernel_t count_kernels[] = KEY_KERNELS("tp_k_sort_count");
 static tp__kernel_t move_kernels[] = KEY_KERNELS("tp_k_sort_move");
@@ -24,7 +25,7 @@ static tp_status_t launch(tp__kernel_t *kernels, const tp_sort_args_t *args, boo
 static tp_status_t sort_short_rows(tp_sort_args_t *args, bool wide, const target_t *target) {
   args->slots = 1;
   while (args->slots < args->size) args->slots *= 2;
-  int64_t rows = TP_SORT_TILE / args->slots, in_block = rows < args->rows.numel ? rows : args->rows.numel;
+  int64_t rows = TP_SORT_SLOTS / args->slots, in_block = rows < args->rows.numel ? rows : args->rows.numel;
   uint32_t threads = 32;
   while (threads < TP_BLOCK_THREADS && threads * 2 < in_block * args->slots) threads *= 2;
   return launch(short_kernels, args, wide, tp__divide_up(args->rows.numel, rows), threads, target);
@@ -37,9 +38,9 @@ static void exchange(void **a, void **b) {
 }
 
 /* Digit after digit, between two pairs of keys and places. */
-static tp_status_t sort_digits(tp_sort_args_t *args, bool wide, int32_t key_bits, const target_t *target) {
+static tp_status_t sort_long_rows(tp_sort_args_t *args, bool wide, const target_t *target) {
   size_t width = wide ? 8 : 4, numel = (size_t)(args->rows.numel * args->size);
-  args->tiles = tp__divide_up(args->size, TP_SORT_TILE);
+  args->tiles = tp__divide_up(args->size, TP_SORT_TILE_NBYTES / (int64_t)width);
   int64_t blocks = args->rows.numel * args->tiles, counts = blocks * TP_SORT_DIGITS;
   size_t part = (numel * width + 15) / 16 * 16;
   tp__block_t *block = tp__alloc(4 * part + (size_t)counts * sizeof(int64_t), target->stream);
@@ -50,8 +51,8 @@ static tp_status_t sort_digits(tp_sort_args_t *args, bool wide, int32_t key_bits
   args->places = NULL;
   args->counts = memory + 4 * part;
   tp_status_t status = launch(keys_kernels, args, wide, blocks, TP_BLOCK_THREADS, target);
-  for (args->shift = 0; !status && args->shift < key_bits; args->shift += TP_SORT_DIGIT_BITS) {
-    bool last = args->shift + TP_SORT_DIGIT_BITS >= key_bits;
+  for (args->shift = 0; !status && args->shift < args->key_bits; args->shift += TP_SORT_DIGIT_BITS) {
+    bool last = args->shift + TP_SORT_DIGIT_BITS >= args->key_bits;
     args->next_keys = last ? NULL : other_keys;
     args->next_places = other_places;
     status = launch(count_kernels, args, wide, blocks, TP_BLOCK_THREADS, target);
@@ -78,13 +79,14 @@ static tp_status_t run(const tp_tensor_t *a, int32_t dim, bool descending, tp_te
                          .in_stride = a->ndim ? a->strides[dim] : 1,
                          .out_stride = a->ndim ? result->strides[dim] : 1,
                          .dtype = a->dtype,
-                         .descending = descending};
+                         .descending = descending,
+                         .key_bits = a->dtype == TP_DTYPE_bool ? 1 : 8 * (int32_t)tp__dtype_size(a->dtype)};
   tp__layout_make(&args.rows, to.ndim, to.shape, 2, (const tp_tensor_t *[]){&to, &from});
   target_t target = {a->device, tp__stream_current(a->device), operation};
-  size_t size = tp__dtype_size(a->dtype);
-  if (args.size <= TP_SORT_TILE) return sort_short_rows(&args, size == 8, &target);
-  int32_t key_bits = a->dtype == TP_DTYPE_bool ? 1 : 8 * (int32_t)size;
-  return sort_digits(&args, size == 8 || args.size > UINT32_MAX, key_bits, &target);
+  bool wide = tp__dtype_size(a->dtype) == 8 || args.size > UINT32_MAX;
+  if (args.size <= TP_SORT_SHORT) return sort_short_rows(&args, wide, &target);
+  if (args.size > TP_SORT_TILE_NBYTES / (wide ? 8 : 4)) return sort_long_rows(&args, wide, &target);
+  return launch(medium_kernels, &args, wide, args.rows.numel, TP_BLOCK_THREADS, &target);
 }
 
 tp_tensor_t *tp_argsort(const tp_tensor_t *a, int32_t dim, int32_t descending) {
