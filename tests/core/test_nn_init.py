@@ -79,6 +79,13 @@ def test_default_distributions_of_convolutions() -> None:
     assert abs(moments(layer.weight)[1] - bound / math.sqrt(3)) < 0.003
 
 
+def test_default_distribution_of_bilinear() -> None:
+    layer = nn.Bilinear(100, 5, 50)
+    assert np.abs(read(layer.weight)).max() <= 0.1
+    assert np.abs(read(layer.bias)).max() <= 0.1
+    assert abs(moments(layer.weight)[1] - 0.1 / math.sqrt(3)) < 0.002
+
+
 @pytest.mark.parametrize("dtype", [tensorplay.float32, tensorplay.float64, tensorplay.bfloat16])
 @pytest.mark.parametrize(
     ("mean", "std", "a", "b"), [(0.0, 1.0, -2.0, 2.0), (0.5, 2.0, -1.0, 1.5), (0.0, 1.0, 1.0, 9.0)]
@@ -113,6 +120,12 @@ def test_orthogonal(device: str, shape: tuple[int, ...]) -> None:
     square = matrix @ matrix.T if shape[0] <= matrix.shape[1] else matrix.T @ matrix
     np.testing.assert_allclose(square, 4 * np.eye(len(square)), atol=1e-13)
     assert init.orthogonal_(tensorplay.empty(2, 0)).shape == (2, 0)
+
+
+def test_orthogonal_matrices_point_everywhere() -> None:
+    # The factor that QR gives has its first element below 0 always.
+    firsts = [init.orthogonal_(tensorplay.empty(2, 2))[0, 0].item() for _ in range(40)]
+    assert min(firsts) < 0 < max(firsts)
 
 
 def test_eye_and_dirac(device: str) -> None:
