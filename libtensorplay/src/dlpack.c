@@ -45,7 +45,8 @@ static int32_t dtype_of(const dl_tensor_t *tensor, const char *operation) {
   for (int32_t dtype = 0; tensor->dtype.lanes == 1 && dtype < TP_DTYPE_COUNT; ++dtype) {
     if (tensor->dtype.code == code_of(dtype) && tensor->dtype.bits == 8 * tp__dtype_size(dtype)) return dtype;
   }
-  return tp__error_set(TP_DTYPE, operation, "got DLPack's dtype of code %d, %d bits and %d lanes, expected one of a tensor",
+  return tp__error_set(TP_DTYPE, operation,
+                       "got DLPack's dtype of code %d, %d bits and %d lanes, expected one of a tensor",
                        tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
 }
 
@@ -102,7 +103,8 @@ void *tp_dlpack_export(tp_tensor_t *tensor, tp_stream_t *consumer, int32_t is_ve
     *(versioned_t *)managed = (versioned_t){.version = {MAJOR, MINOR}, .context = kept, .deleter = delete_versioned,
                                             .flags = flags, .tensor = describe(kept)};
   else
-    *(unversioned_t *)managed = (unversioned_t){.tensor = describe(kept), .context = kept, .deleter = delete_unversioned};
+    *(unversioned_t *)managed =
+        (unversioned_t){.tensor = describe(kept), .context = kept, .deleter = delete_unversioned};
   return managed;
 }
 
@@ -136,7 +138,8 @@ tp_tensor_t *tp_dlpack_import(void *managed, int32_t is_versioned, uint64_t *out
   static const char operation[] = "dlpack_import";
   const versioned_t *self = managed;
   if (is_versioned && self->version.major != MAJOR) {
-    tp__error_set(TP_EXCHANGE, operation, "got DLPack %u.%u, expected %d", self->version.major, self->version.minor, MAJOR);
+    tp__error_set(TP_EXCHANGE, operation, "got DLPack %u.%u, expected %d", self->version.major, self->version.minor,
+                  MAJOR);
     return NULL;
   }
   *out_flags = is_versioned ? self->flags : 0;
@@ -151,6 +154,7 @@ tp_tensor_t *tp_dlpack_import(void *managed, int32_t is_versioned, uint64_t *out
   int32_t dtype = dtype_of(source, operation);
   if (dtype < 0) return NULL;
   int32_t device = source->device.type == DEVICE_CUDA ? source->device.id : TP_DEVICE_CURRENT;
-  return tp_tensor_from_memory((uintptr_t)source->data + source->byte_offset, dtype, device, source->ndim, source->shape,
-                               source->strides, is_versioned ? release_versioned : release_unversioned, managed);
+  return tp_tensor_from_memory((uintptr_t)source->data + source->byte_offset, dtype, device, source->ndim,
+                               source->shape, source->strides, is_versioned ? release_versioned : release_unversioned,
+                               managed);
 }

@@ -8,7 +8,8 @@ static int64_t extent(int32_t dtype, int32_t ndim, const int64_t *shape, const i
   int64_t reach = 0, nbytes;
   for (int32_t d = 0; d < ndim; ++d) {
     int64_t step;
-    if (__builtin_mul_overflow(shape[d] - 1, strides[d], &step) || __builtin_add_overflow(reach, step, &reach)) return -1;
+    if (__builtin_mul_overflow(shape[d] - 1, strides[d], &step)) return -1;
+    if (__builtin_add_overflow(reach, step, &reach)) return -1;
   }
   if (__builtin_add_overflow(reach, 1, &reach)) return -1;
   return __builtin_mul_overflow(reach, (int64_t)tp__dtype_size(dtype), &nbytes) ? -1 : reach;
@@ -48,8 +49,8 @@ static tp_status_t locate(uintptr_t data, int32_t dtype, int32_t *device) {
   struct cudaPointerAttributes attributes;
   TP_TRY_CUDA(cudaPointerGetAttributes(&attributes, (const void *)data), operation);
   if (attributes.type != cudaMemoryTypeDevice && attributes.type != cudaMemoryTypeManaged)
-    return tp__error_set(TP_EXCHANGE, operation, "got the address %#zx, expected memory of a CUDA device of this process",
-                         (size_t)data);
+    return tp__error_set(TP_EXCHANGE, operation,
+                         "got the address %#zx, expected memory of a CUDA device of this process", (size_t)data);
   if (*device == TP_DEVICE_CURRENT) *device = attributes.device;
   if (*device != attributes.device && attributes.type == cudaMemoryTypeDevice)
     return tp__error_set(TP_DEVICE, operation, "got memory of cuda:%d, expected it on cuda:%d", attributes.device,

@@ -98,3 +98,25 @@ def test_copies_where_they_are_asked_for(device: str) -> None:
     if device != "cpu":
         with pytest.raises(ExchangeError, match="copy=False"):
             tp.from_dlpack(array, device=device, copy=False)
+
+
+class OfTheHost:
+    """An array of another library that NumPy can read, too."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        return self.array
+
+
+def test_other_libraries_of_the_host() -> None:
+    array = np.arange(4, dtype=np.int16)
+    assert tp.asarray(OfTheHost(array)).data_ptr() == array.ctypes.data
+    assert tp.tensor(OfTheHost(array)).data_ptr() != array.ctypes.data
+    assert tp.asarray(OfTheHost(array), dtype=tp.int64).dtype is tp.int64
+    wide = OfTheHost(np.arange(4, dtype=np.uint32))  # a dtype that no tensor has, but NumPy casts
+    assert tp.asarray(wide, dtype=tp.int64).tolist() == [0, 1, 2, 3]
+    with pytest.raises(DTypeError, match="32 bits"):
+        tp.from_dlpack(wide)

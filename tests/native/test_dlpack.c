@@ -180,8 +180,8 @@ static void test_memory_goes_back_after_its_use(void) {
   tp_tensor_t *memory = tp_tensor_empty(TP_DTYPE_float32, 0, 1, SIZES(24));
   tp_stream_t *streams[] = {tp_stream_from_pool(0, 0), tp_stream_from_pool(0, 0)};
   CHECK_OK(tp_stream_set_current(streams[0]));
-  tp_tensor_t *a = tp_tensor_from_memory(tp_tensor_data(memory), TP_DTYPE_float32, TP_DEVICE_CURRENT, 1, SIZES(24), NULL,
-                                         count_release, &released);
+  tp_tensor_t *a = tp_tensor_from_memory(tp_tensor_data(memory), TP_DTYPE_float32, TP_DEVICE_CURRENT, 1, SIZES(24),
+                                         NULL, count_release, &released);
   CHECK(a);
   CHECK_OK(tp_tensor_record_stream(a, streams[1]));
   CHECK_OK(tp_tensor_record_stream(a, streams[1]));
@@ -257,7 +257,8 @@ static void test_failures_leave_the_memory(void) {
     CHECK_OK(tp_device_set(1)); /* so that entering device 0 calls CUDA */
     tp_tensor_release(tp_tensor_empty(TP_DTYPE_bool, 1, 0, NULL));
     CHECK(tp_emulated_fail(calls[i], 1, 999) == 0);
-    CHECK(!tp_tensor_from_memory(tp_tensor_data(memory), TP_DTYPE_float32, 0, 1, SIZES(24), NULL, count_release, &released));
+    CHECK(!tp_tensor_from_memory(tp_tensor_data(memory), TP_DTYPE_float32, 0, 1, SIZES(24), NULL, count_release,
+                                 &released));
     CHECK(tp_error_status() == TP_CUDA && released == 0);
   }
   CHECK_OK(tp_device_set(0));

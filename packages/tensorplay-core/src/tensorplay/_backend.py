@@ -324,7 +324,7 @@ class Backend(ABC):
         raise AttributeError(f"__cuda_array_interface__: got a tensor on {tensor.device}, expected one on cuda")
 
     def from_cuda_array_interface(self, producer: Any) -> tuple[Tensor, int]:
-        """As `import_dlpack`, of an object with ``__cuda_array_interface__``; it lives as long as the memory is used."""
+        """As `import_dlpack`, of an object with ``__cuda_array_interface__``; it lives as long as memory is used."""
         raise NotImplementedError
 
     # -- random numbers ------------------------------------------------------------------------------

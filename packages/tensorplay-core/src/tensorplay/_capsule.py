@@ -61,7 +61,6 @@ _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, cty
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", ctypes.pythonapi))
 
 
@@ -85,8 +84,10 @@ def content(capsule: object) -> tuple[int, bool]:
         It is no capsule of DLPack, or what it held was taken before.
     """
     for is_versioned in (True, False):
-        if _is_valid(capsule, _NAMES[is_versioned]):
+        try:
             return _pointer(capsule, _NAMES[is_versioned]), is_versioned
+        except ValueError:  # another name
+            continue
     raise ExchangeError(f"from_dlpack: got {capsule!r}, expected a capsule of DLPack that nobody has taken yet")
 
 

@@ -138,7 +138,11 @@ def borrowed(data: Any) -> tuple[Tensor, int] | None:
     if getattr(data, "__cuda_array_interface__", None) is not None:
         return _plugins.get("cuda").from_cuda_array_interface(data)
     if hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__"):
-        return _borrow(data, None)
+        try:
+            return _borrow(data, None)
+        except DTypeError:
+            if _TYPES.get(data.__dlpack_device__()[0]) != "cpu":
+                raise  # else NumPy may know the dtype
     return None
 
 
