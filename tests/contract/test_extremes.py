@@ -109,6 +109,10 @@ def test_of_the_whole_and_of_two(device: str) -> None:
     for call in (lambda: x[:0].max(), lambda: x[:0].max(0), lambda: x[:0].median(0), lambda: x[:0].argmin()):
         with pytest.raises(OutOfRangeError, match="expected elements in dimension 0"):
             call()
+    with pytest.raises(OutOfRangeError, match="^max: got shape"):
+        x[:0].max(0)
+    with pytest.raises(DTypeError, match="^min: got dtype complex64"):
+        x.cfloat().min(0)
 
 
 def test_of_a_tensor_without_dimensions(device: str) -> None:
