@@ -12,6 +12,7 @@ from tensorplay.testing import emulated as control
 
 SEEDS = range(24)
 
+
 @pytest.fixture(autouse=True)
 def as_the_environment_says(emulated: None) -> None:
     """Each test starts with an idle device and no orders."""

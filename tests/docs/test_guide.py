@@ -32,9 +32,7 @@ def test_every_topic_has_blocks() -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
-def test_page_runs_and_prints_what_it_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_runs_and_prints_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not cuda.is_available():
         pytest.skip(f"no CUDA device: {cuda.unavailable_reason()}")
     variant = tensorplay._plugins.get("cuda").describe()["variant"]

@@ -90,6 +90,19 @@ def real(operation: str, value: object) -> float:
         raise InvalidArgumentError(f"{operation}: got the integer {plain}, expected one that a float holds") from None
 
 
+def flag(operation: str, name: str, value: object) -> bool:
+    """An argument that is true or false.
+
+    Raises
+    ------
+    DTypeError
+        It is no bool: a number, or another argument in the wrong place.
+    """
+    if type(value) is not bool:
+        raise DTypeError(f"{operation}: got {name}={value!r}, expected a bool")
+    return value
+
+
 def check_tensor(operation: str, *values: object) -> None:
     """Refuses what is no tensor.
 

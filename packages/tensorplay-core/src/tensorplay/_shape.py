@@ -168,6 +168,12 @@ def broadcast(operation: str, *shapes: Shape) -> Shape:
     return tuple(reversed(result))
 
 
+def broadcasts_to(shape: Shape, target: Shape) -> bool:
+    """Whether a shape becomes another one when it is broadcast."""
+    lead = len(target) - len(shape)
+    return lead >= 0 and all(size in (1, target[lead + place]) for place, size in enumerate(shape))
+
+
 def infer(operation: str, shape: Sequence[int], numel: int) -> Shape:
     """The shape with its one -1 deduced, for `numel` elements.
 

@@ -82,8 +82,7 @@ def _check_value(operation: str, value: Scalar, dtype: DType) -> None:
 
 def _fits(operation: str, shape: tuple[int, ...], target: Tensor) -> None:
     """Refuses a source that does not broadcast to the target, and a target that cannot be written."""
-    lead = target.ndim - len(shape)
-    if lead < 0 or any(size not in (1, target.shape[lead + place]) for place, size in enumerate(shape)):
+    if not _shape.broadcasts_to(shape, target.shape):
         raise InvalidArgumentError(
             f"{operation}: got a source of shape {shape}, expected one that broadcasts to {target.shape}"
         )

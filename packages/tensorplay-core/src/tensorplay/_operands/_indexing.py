@@ -69,8 +69,7 @@ def index_put_(target: Tensor, indices: Sequence[Tensor | None], values: Tensor,
     device_of("index_put_", target, values, *indices)
     shape = _indexed("index_put_", target, indices)
     _check_values("index_put_", target, values)
-    lead = len(shape) - values.ndim
-    if lead < 0 or any(size not in (1, shape[lead + place]) for place, size in enumerate(values.shape)):
+    if not _shape.broadcasts_to(values.shape, shape):
         raise InvalidArgumentError(
             f"index_put_: got values of shape {values.shape}, expected ones that broadcast to {shape}"
         )

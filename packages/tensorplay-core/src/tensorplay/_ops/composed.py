@@ -91,9 +91,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float, *, out: Tensor | No
     return _dispatch.into("lerp", result.to(dtype), out)
 
 
-def addcmul(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None
-) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """input + value * tensor1 * tensor2; bool is refused."""
     dtype = _of_three("addcmul", input, tensor1, tensor2)
     if dtype is _dtype.bool:
@@ -102,9 +100,7 @@ def addcmul(
     return _dispatch.into("addcmul", (a + _times("addcmul", b, value) * c).to(dtype), out)
 
 
-def addcdiv(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None
-) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
     """input + value * tensor1 / tensor2; not of integers alone."""
     dtype = _of_three("addcdiv", input, tensor1, tensor2)
     if promotion.together("addcdiv", tensor1, tensor2).category < _dtype.FLOAT:

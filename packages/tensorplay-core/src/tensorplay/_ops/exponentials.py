@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .. import _dispatch, _dtype, _shape
 from ..errors import DTypeError
 from .choice import where
-from .reductions import Dims, amax, check_keepdim, folded, sum
+from .reductions import Dims, amax, folded, sum
 from .views import squeeze
 from .wide import fractions, wide
 
@@ -49,7 +49,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Tensor | 
     Bool and integers are taken to the default dtype, half types to float32 until the end.
     """
     _dispatch.check_tensor("logsumexp", input)
-    check_keepdim("logsumexp", keepdim)
+    _dispatch.flag("logsumexp", "keepdim", keepdim)
     result = fractions(input.dtype)
     x = wide(input, result)
     dims, count = folded("logsumexp", x, dim)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, overload
 
-from .. import _dispatch, _operands, _shape
+from .. import _dispatch, _shape
 from ..errors import DTypeError
-from .reductions import amax, amin, check_keepdim
+from .reductions import amax, amin
 from .views import squeeze
 
 if TYPE_CHECKING:
@@ -129,16 +129,14 @@ def _extreme(
             _dispatch.check_tensor(name, input, other)
             return _dispatch.binary(f"{name}imum", input, other, single)
         return (amax if name == "max" else amin)(input, (), keepdim, out=single)
-    check_keepdim(name, keepdim)
+    _dispatch.flag(name, "keepdim", keepdim)
     _dispatch.check_tensor(name, input)
     place = _shape.wrap_dim(name, _shape.integer(name, dim), input.ndim)
-    if not input.numel() or input.dtype.is_complex:
-        _operands.arg_reduce(name, input, place)  # What it refuses, it refuses in the name that was called.
     places = input._backend.arg_reduce(f"arg{name}", input, place, True)
     return found(name, input, place, places, keepdim, out)  # type: ignore[arg-type]
 
 
 def _place(op: str, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None) -> Tensor:
-    check_keepdim(op, keepdim)
+    _dispatch.flag(op, "keepdim", keepdim)
     place = None if dim is None else _shape.integer(op, dim)
     return _dispatch.into(op, _dispatch.common(op, input).arg_reduce(op, input, place, keepdim), out)

@@ -53,10 +53,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
         element.
     """
     _dispatch.check_tensor("nonzero", input)
-    if type(as_tuple) is not bool:
-        raise DTypeError(f"nonzero: got as_tuple={as_tuple!r}, expected a bool")
     mask = input.bool()
-    if as_tuple:
+    if _dispatch.flag("nonzero", "as_tuple", as_tuple):
         return tuple(true_indices(mask if mask.ndim else mask.reshape(1)))
     return _rows(mask)
 

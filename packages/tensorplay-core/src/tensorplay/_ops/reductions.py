@@ -27,17 +27,11 @@ def dims_of(operation: str, dim: Dims) -> _shape.Shape | None:
     return None if dim is None else _shape.integers(operation, (dim,))
 
 
-def check_keepdim(operation: str, keepdim: object) -> None:
-    """Refuses what is no bool: a dtype, or a second dimension."""
-    if type(keepdim) is not bool:
-        raise DTypeError(f"{operation}: got keepdim={keepdim!r}, expected a bool")
-
-
 def _reduce(
     op: str, a: Tensor, dim: Dims, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
 ) -> Tensor:
     dims = dims_of(op, dim)
-    check_keepdim(op, keepdim)
+    _dispatch.flag(op, "keepdim", keepdim)
     if dtype is not None:
         _dtype.check(op, dtype)
     result = _dispatch.common(op, a, optional=(out,)).reduce(op, a, dims, keepdim, dtype, out)

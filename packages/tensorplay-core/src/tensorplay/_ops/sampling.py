@@ -12,7 +12,7 @@ from .. import _creation, _dispatch, _dtype, _limits, _shape
 from .._device import DeviceLike
 from .._dtype import DType
 from ..errors import DTypeError, InvalidArgumentError
-from .wide import wide
+from .wide import computed, wide
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -174,6 +174,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> T
     """
     _dispatch.check_tensor("multinomial", input)
     count = _shape.integer("multinomial", num_samples)
+    _dispatch.flag("multinomial", "replacement", replacement)
     if input.ndim not in (1, 2) or not input.shape[-1]:
         raise InvalidArgumentError(f"multinomial: got shape {input.shape}, expected one or two dimensions of elements")
     if not input.dtype.is_floating_point:
@@ -235,7 +236,7 @@ def normal(
     if not _dispatch.is_tensor(std) and not _dispatch.real("normal", std) >= 0:
         raise InvalidArgumentError(f"normal: got a standard deviation of {std}, expected 0 or more")
     shape = _shape.broadcast("normal", *(operand.shape for operand in tensors))
-    draws = randn(shape, dtype=_wide_dtype(kind), device=tensors[0].device)
+    draws = randn(shape, dtype=computed(kind), device=tensors[0].device)
     return (draws * wide(std, kind) + wide(mean, kind)).to(kind)
 
 
@@ -258,14 +259,9 @@ def exponential_(self: Tensor, lambd: float = 1.0) -> Tensor:
         raise InvalidArgumentError(f"exponential_: got a rate of {rate}, expected more than 0")
     if not self.dtype.is_floating_point:
         raise DTypeError(f"exponential_: got dtype {self.dtype.name}, expected a floating dtype")
-    kind = _wide_dtype(self.dtype)
+    kind = computed(self.dtype)
     draws = _creation.empty(self.shape, dtype=kind, device=self.device)
     # Never 0, nor 1: the logarithm is finite and not 0.
     uniform_(draws, 2.0 ** -_MANTISSA[kind], 1.0)
     _dispatch.copy_(self, draws.log_().mul_(-1 / rate))
     return self
-
-
-def _wide_dtype(dtype: DType) -> DType:
-    """What a floating dtype is computed in."""
-    return _dtype.float64 if dtype is _dtype.float64 else _dtype.float32

@@ -70,7 +70,9 @@ def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
         Of the same dtype; the shape of `input` but along `dim`, where it has a slice for each index.
     """
     backend = _dispatch.common("index_add_", input, index, source)
-    factor = _number("index_add_", alpha)
+    factor = _dispatch.number(alpha)
+    if factor is None:
+        raise DTypeError(f"index_add_: got {type(alpha).__name__} for alpha, expected a number")
     if factor != 1:
         source = backend.binary("mul", source, factor).to(source.dtype)
     return _put_slices("index_add_", backend, input, dim, index, source, True)
@@ -105,7 +107,7 @@ def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
         raise DTypeError(f"index_put_: got indices of {type(indices).__name__}, expected a tuple of tensors")
     backend = _dispatch.common("index_put_", input, values)
     chosen = _indexing.tensors_of(input, indices)
-    backend.index_put_(input, chosen, values, _flag("index_put_", accumulate))
+    backend.index_put_(input, chosen, values, _dispatch.flag("index_put_", "accumulate", accumulate))
     return input
 
 
@@ -155,23 +157,11 @@ def _slices(operation: str, target: Tensor, dim: int, index: Tensor) -> tuple[li
 
 def _filled(operation: str, like: Tensor, value: object) -> Tensor:
     """A value as a tensor without dimensions beside another tensor."""
-    if _dispatch.is_tensor(value):
-        if value.ndim:
-            raise InvalidArgumentError(f"{operation}: got a value of shape {value.shape}, expected no dimensions")
-        if value._backend is like._backend:
-            return value.to(like.dtype)
-        value = value.item()
-    return like._backend.full((), _number(operation, value), like.dtype, like.device)
-
-
-def _number(operation: str, value: object) -> Scalar:
-    plain = _dispatch.number(value)
-    if plain is None:
-        raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor or a number")
-    return plain
-
-
-def _flag(operation: str, value: object) -> bool:
-    if type(value) is not bool:
-        raise DTypeError(f"{operation}: got accumulate={value!r}, expected a bool")
-    return value
+    plain = _dispatch.tensor_or_number(operation, value)
+    if _dispatch.is_tensor(plain):
+        if plain.ndim:
+            raise InvalidArgumentError(f"{operation}: got a value of shape {plain.shape}, expected no dimensions")
+        if plain._backend is like._backend:
+            return plain.to(like.dtype)
+        plain = plain.item()
+    return like._backend.full((), plain, like.dtype, like.device)  # type: ignore[arg-type]

@@ -6,10 +6,9 @@ import math
 from typing import TYPE_CHECKING, overload
 
 from .. import _dispatch, _shape
-from ..errors import DTypeError, OutOfRangeError
+from ..errors import OutOfRangeError
 from .choice import where
 from .extremes import Found, found
-from .reductions import check_keepdim
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -31,13 +30,13 @@ def sort(
         Taken for torch's sake: equal elements keep their order in any case.
     """
     dim, order = _order("sort", input, dim, descending)
-    _check_flag("sort", "stable", stable)
+    _dispatch.flag("sort", "stable", stable)
     return found("sort", input, dim, order, True, out)
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices that bring a dimension into order, int64."""
-    _check_flag("argsort", "stable", stable)
+    _dispatch.flag("argsort", "stable", stable)
     return _order("argsort", input, dim, descending)[1]
 
 
@@ -57,7 +56,7 @@ def topk(
     sorted : bool
         Taken for torch's sake: they are in order in any case.
     """
-    _check_flag("topk", "sorted", sorted)
+    _dispatch.flag("topk", "sorted", sorted)
     dim, order = _order("topk", input, dim, largest)
     count, size = _shape.integer("topk", k), input.shape[dim] if input.ndim else 1
     if not 0 <= count <= size:
@@ -71,7 +70,7 @@ def kthvalue(
     input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: tuple[Tensor, Tensor] | None = None
 ) -> Found:
     """The k-th smallest element along a dimension, counted from 1, and its index."""
-    check_keepdim("kthvalue", keepdim)
+    _dispatch.flag("kthvalue", "keepdim", keepdim)
     dim, order = _order("kthvalue", input, dim, False)
     place, size = _shape.integer("kthvalue", k), input.shape[dim] if input.ndim else 1
     if not 1 <= place <= size:
@@ -95,7 +94,7 @@ def median(
         if not input.numel() and input.dtype.is_floating_point:
             return input._backend.full((), math.nan, input.dtype, input.device)
         return _middle(input.reshape(input.numel()), 0, False, None).values
-    check_keepdim("median", keepdim)
+    _dispatch.flag("median", "keepdim", keepdim)
     return _middle(input, dim, keepdim, out)
 
 
@@ -115,15 +114,10 @@ def _middle(input: Tensor, dim: int, keepdim: bool, out: tuple[Tensor, Tensor] |
 def _order(operation: str, input: Tensor, dim: int, descending: bool) -> tuple[int, Tensor]:
     """The dimension, counted from the front, and the indices that bring it into order."""
     _dispatch.check_tensor(operation, input)
-    _check_flag(operation, "largest" if operation == "topk" else "descending", descending)
+    _dispatch.flag(operation, "largest" if operation == "topk" else "descending", descending)
     dim = _shape.wrap_dim(operation, _shape.integer(operation, dim), input.ndim)
     return dim, input._backend.argsort(input, dim, descending)
 
 
 def _one(order: Tensor, dim: int, place: int) -> Tensor:
     return order._backend.slice(order, dim, place, place + 1, 1) if order.ndim else order
-
-
-def _check_flag(operation: str, name: str, value: object) -> None:
-    if type(value) is not bool:
-        raise DTypeError(f"{operation}: got {name}={value!r}, expected a bool")

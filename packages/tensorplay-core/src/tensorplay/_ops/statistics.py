@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import _dispatch, _dtype
 from ..errors import DTypeError
-from .reductions import Dims, amax, amin, check_keepdim, folded, mean, sum
+from .reductions import Dims, amax, amin, folded, mean, sum
 from .wide import wide
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _spread(
     if unbiased is not None and correction is not None:
         raise DTypeError(f"{operation}: got unbiased={unbiased!r} and correction={correction!r}, expected one of them")
     less = float(unbiased is not False) if correction is None else _dispatch.real(operation, correction)
-    check_keepdim(operation, keepdim)
+    _dispatch.flag(operation, "keepdim", keepdim)
     dims, count = folded(operation, input, dim)
     x = wide(input, dtype)
     centre = mean(x, dims, keepdim=True)
@@ -126,7 +126,7 @@ def norm(
     if isinstance(p, str) and p != "fro":
         raise DTypeError(f"norm: got p={p!r}, expected a number or 'fro'")
     power = 2.0 if p is None or isinstance(p, str) else _dispatch.real("norm", p)
-    check_keepdim("norm", keepdim)
+    _dispatch.flag("norm", "keepdim", keepdim)
     dims, _ = folded("norm", input, dim)
     x = wide(input, result)
     if power == 2.0 and not x.dtype.is_complex:

@@ -5,14 +5,10 @@ Those that give fractions compute bool and integers in the default dtype.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .._handle import Handle
 from . import choice, composed
 from .families import in_place, unary
 
-if TYPE_CHECKING:
-    pass
 
 class Unary(Handle):
     """The methods. Functions of the same names are made of them: `tensorplay._functions`."""

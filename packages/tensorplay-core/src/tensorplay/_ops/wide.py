@@ -18,8 +18,13 @@ def wide(operand: _Operand, dtype: DType) -> _Operand:
     """A tensor as `dtype` holds its elements, in the dtype that is computed in; a number as it is."""
     if not _dispatch.is_tensor(operand):
         return operand
-    held = operand.to(dtype)
-    return held.to(_dtype.float32) if dtype.is_floating_point and dtype.itemsize == 2 else held
+    held, working = operand.to(dtype), computed(dtype)
+    return held if held.dtype is working else held.to(working)
+
+
+def computed(dtype: DType) -> DType:
+    """The dtype that elements of a dtype are computed in."""
+    return _dtype.float32 if dtype in (_dtype.float16, _dtype.bfloat16) else dtype
 
 
 def fractions(dtype: DType) -> DType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import _dispatch, _shape
-from ...errors import DTypeError, InvalidArgumentError
+from ...errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from ..._tensor import Tensor
@@ -27,13 +27,6 @@ def sizes(operation: str, name: str, value: object, count: int, least: int = 1) 
     if len(given) != count or min(given) < least:
         raise InvalidArgumentError(f"{operation}: got {name} {value!r}, expected {count} integers of {least} or more")
     return given
-
-
-def flag(operation: str, name: str, value: object) -> bool:
-    """A bool; raises DTypeError for anything else."""
-    if not isinstance(value, bool):
-        raise DTypeError(f"{operation}: got {name}={value!r}, expected a bool")
-    return value
 
 
 def choice(operation: str, name: str, value: object, options: tuple[str, ...]) -> str:

@@ -11,7 +11,6 @@ from ..._ops import activation, exponentials
 from ..._ops.choice import clamp, where
 from ..._ops.wide import wide
 from ...errors import DTypeError, InvalidArgumentError
-from ._arguments import flag
 from .pooling import check_fractions
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def softmin(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
 
 def _target(operation: str, input: Tensor, inplace: bool) -> Tensor | None:
-    return input if flag(operation, "inplace", inplace) else None
+    return input if _dispatch.flag(operation, "inplace", inplace) else None
 
 
 def _composed(operation: str, input: Tensor, formula: Callable[[Tensor], Tensor], inplace: bool = False) -> Tensor:

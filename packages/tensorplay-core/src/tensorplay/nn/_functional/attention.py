@@ -10,7 +10,6 @@ from ..._operands._spec import floating
 from ..._ops.choice import where
 from ..._ops.exponentials import softmax
 from ...errors import DTypeError, InvalidArgumentError
-from ._arguments import flag
 from .dropout import dropout
 
 if TYPE_CHECKING:
@@ -63,9 +62,9 @@ def scaled_dot_product_attention(
         raise InvalidArgumentError(
             f"{_NAME}: got shapes {query.shape}, {key.shape} and {value.shape}, expected at least 2 dimensions"
         )
-    if flag(_NAME, "is_causal", is_causal) and attn_mask is not None:
+    if _dispatch.flag(_NAME, "is_causal", is_causal) and attn_mask is not None:
         raise InvalidArgumentError(f"{_NAME}: got attn_mask and is_causal, expected only one of them")
-    if flag(_NAME, "enable_gqa", enable_gqa):
+    if _dispatch.flag(_NAME, "enable_gqa", enable_gqa):
         key, value = (_shared(query, heads) for heads in (key, value))
     factor = 1.0 / math.sqrt(max(query.shape[-1], 1)) if scale is None else _dispatch.real(_NAME, scale)
     # The query is the smallest operand that the factor can go to, and scaled first, float16 overflows later.

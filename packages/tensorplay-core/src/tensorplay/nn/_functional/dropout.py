@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ... import _dispatch
 from ..._ops import sampling
 from ..._ops.choice import where
-from ._arguments import flag, probability
+from ._arguments import probability
 
 if TYPE_CHECKING:
     from ..._tensor import Tensor
@@ -39,8 +39,8 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 def _dropped(operation: str, input: Tensor, shape: tuple[int, ...], p: object, training: bool, inplace: bool) -> Tensor:
     p = probability(operation, p)
-    flag(operation, "inplace", inplace)
-    if not flag(operation, "training", training) or p == 0.0:
+    _dispatch.flag(operation, "inplace", inplace)
+    if not _dispatch.flag(operation, "training", training) or p == 0.0:
         return input
     kept = sampling.rand(shape, device=input.device) >= p
     scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0

@@ -11,7 +11,6 @@ from ..._ops.reductions import mean
 from ..._ops.statistics import var_mean
 from ..._ops.wide import wide
 from ...errors import DTypeError, InvalidArgumentError
-from ._arguments import flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,7 +140,7 @@ def batch_norm(
         _check_shape("batch_norm", name, tensor, (channels,))
     least, share = _dispatch.real("batch_norm", eps), _dispatch.real("batch_norm", momentum)
     x = wide(input, input.dtype)
-    if flag("batch_norm", "training", training):
+    if _dispatch.flag("batch_norm", "training", training):
         centre, spread = _batch_statistics(x, running_mean, running_var, share)
     elif running_mean is None or running_var is None:
         raise InvalidArgumentError("batch_norm: got no running_mean or no running_var, expected both but in training")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from ... import _creation, _dtype, _limits, _shape
+from ... import _creation, _dispatch, _dtype, _limits, _shape
 from ..._ops.padding import pad
 from ..._ops.reductions import amax, mean, sum
 from ...errors import DTypeError, InvalidArgumentError
-from ._arguments import check_spatial, flag, sizes
+from ._arguments import check_spatial, sizes
 from .windows import reach, windows
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _pool(
     ceil_mode: bool,
 ) -> _Pool:
     check_spatial(operation, input, count)
-    flag(operation, "ceil_mode", ceil_mode)
+    _dispatch.flag(operation, "ceil_mode", ceil_mode)
     kernel = sizes(operation, "kernel_size", kernel_size, count)
     steps = kernel if stride is None else sizes(operation, "stride", stride, count)
     sides = sizes(operation, "padding", padding, count, 0)
@@ -183,7 +183,7 @@ def _avg_pool(
 ) -> Tensor:
     pool = _pool(operation, count, input, kernel_size, stride, padding, 1, ceil_mode)
     check_fractions(operation, input)
-    flag(operation, "count_include_pad", count_include_pad)
+    _dispatch.flag(operation, "count_include_pad", count_include_pad)
     view = pool.windows(input, 0.0)
     if divisor_override is not None:
         divisor = _shape.integer(operation, divisor_override)

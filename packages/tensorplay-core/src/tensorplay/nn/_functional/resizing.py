@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ... import _creation, _dispatch, _dtype, _shape
 from ..._ops.wide import wide
 from ...errors import InvalidArgumentError
-from ._arguments import choice, flag
+from ._arguments import choice
 from .adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d
 from .pooling import check_fractions
 
@@ -61,10 +61,12 @@ def interpolate(
     if count not in ((_MIXING[kind],) if kind in _MIXING else (1, 2, 3)) or (kind == "area" and count == 3):
         raise InvalidArgumentError(f"{_NAME}: got shape {input.shape} for mode {kind!r}, expected other dimensions")
     if align_corners is not None:
-        flag(_NAME, "align_corners", align_corners)
+        _dispatch.flag(_NAME, "align_corners", align_corners)
         if kind not in _MIXING:
             raise InvalidArgumentError(f"{_NAME}: got align_corners for mode {kind!r}, expected None")
-    recompute = recompute_scale_factor is not None and flag(_NAME, "recompute_scale_factor", recompute_scale_factor)
+    recompute = recompute_scale_factor is not None and _dispatch.flag(
+        _NAME, "recompute_scale_factor", recompute_scale_factor
+    )
     wanted, factors = _sizes(input.shape[2:], size, scale_factor)
     if min(input.shape[2:]) < 1 or min(wanted) < (kind != "area"):
         raise InvalidArgumentError(f"{_NAME}: got sizes {input.shape[2:]} to {wanted}, expected 1 or more")
