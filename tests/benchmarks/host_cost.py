@@ -27,6 +27,7 @@ CASES = [
     ("broadcast", "matrix + row", 0.65),
     ("a.sum()", "a.sum()", 0.65),
     ("16 x 16 matmul", "matrix @ matrix", 0.6),
+    ("16 x 16 linear", "functional.linear(matrix, matrix, row)", 0.8),
     ("o.copy_(a)", "o.copy_(a)", 0.7),
     ("o.fill_(1.0)", "o.fill_(1.0)", 0.3),
     ("d + d, float64", "d + d", 0.9),
@@ -58,6 +59,7 @@ def names(lib: ModuleType) -> dict[str, Any]:
     return {
         "lib": lib,
         "cuda": lib.cuda,
+        "functional": lib.nn.functional,
         "a": lib.ones(256, device="cuda"),
         "b": lib.ones(256, device="cuda"),
         "o": lib.ones(256, device="cuda"),

@@ -49,7 +49,12 @@ CASES = [
     ("index_put", "o.index_put_((places,), part)", 4 / 16, 0.9),
     ("index_put, accumulate", "o.index_put_((places,), part, accumulate=True)", 5 / 16, 0.9),
 ]
-MATMULS = [("matmul bf16", "bfloat16", 1.0), ("matmul f16", "float16", 1.0), ("matmul f32", "float32", 1.0)]
+MATMULS = [
+    ("matmul bf16", "bfloat16", 1.0),
+    ("matmul f16", "float16", 1.0),
+    ("matmul f32", "float32", 1.0),
+    ("matmul f64", "float64", 1.0),
+]
 
 
 def names(lib: ModuleType, numel: int) -> dict[str, Any]:
