@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, overload
 
-from .. import _dispatch, _shape
+from .. import _dispatch, _operands, _shape
 from ..errors import DTypeError
 from .reductions import amax, amin
 from .views import squeeze
@@ -132,6 +132,8 @@ def _extreme(
     _dispatch.flag(name, "keepdim", keepdim)
     _dispatch.check_tensor(name, input)
     place = _shape.wrap_dim(name, _shape.integer(name, dim), input.ndim)
+    if not input.numel() or input.dtype.is_complex:
+        _operands.arg_reduce(name, input, place)  # What it refuses, it refuses in the name that was called.
     places = input._backend.arg_reduce(f"arg{name}", input, place, True)
     return found(name, input, place, places, keepdim, out)  # type: ignore[arg-type]
 
