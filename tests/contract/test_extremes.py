@@ -146,10 +146,22 @@ def test_numbers_out_of_range(device: str) -> None:
         x.kthvalue(0, 0)
     with pytest.raises(OutOfRangeError, match="sort: got dimension 2"):
         x.sort(2)
-    with pytest.raises(DTypeError, match="sort: got descending=1, expected a bool"):
-        x.sort(0, 1)  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match="argsort: got dtype complex64"):
         x.cfloat().sort()
+
+
+def test_numbers_are_no_bools(device: str) -> None:
+    x = tensorplay.ones(2, 3, device=device)
+    for name, call in {
+        "sort: got descending": lambda: x.sort(0, 1),  # type: ignore[arg-type]
+        "unique: got return_inverse": lambda: x.unique(True, 1),  # type: ignore[arg-type]
+        "unique_consecutive: got return_counts": lambda: x.unique_consecutive(False, 1),  # type: ignore[arg-type]
+        "var: got unbiased": lambda: x.var(0, 1),  # type: ignore[arg-type]
+        "isclose: got equal_nan": lambda: x.isclose(x, equal_nan=1),  # type: ignore[arg-type]
+        "multinomial: got replacement": lambda: x.multinomial(1, 1),  # type: ignore[arg-type]
+    }.items():
+        with pytest.raises(DTypeError, match=f"{name}=1, expected a bool"):
+            call()
 
 
 @real

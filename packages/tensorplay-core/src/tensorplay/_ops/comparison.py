@@ -43,7 +43,7 @@ def _close(operation: str, input: Tensor, other: Tensor, rtol: float, atol: floa
     close = input == other
     dtype = fractions(promotion.together(operation, input, other))
     a, b = wide(input, dtype), wide(other, dtype)
-    if equal_nan:
+    if _dispatch.flag(operation, "equal_nan", equal_nan):
         close = close | ((a != a) & (b != b))
     error = (a - b).abs()
     return close | (error.isfinite() & (error <= b.abs() * relative + absolute))

@@ -35,6 +35,7 @@ def unique(
         The different slices along a dimension, as words are in a dictionary.
     """
     rows, place = _rows("unique", input, dim)
+    _check_flags("unique", return_inverse, return_counts)
     backend = rows._backend
     order = backend.arange(0, 1, rows.shape[0], _dtype.int64, rows.device)
     # By the last element first: sorting is stable, so that what is sorted later counts more.
@@ -49,8 +50,14 @@ def unique_consecutive(
 ) -> Tensor | tuple[Tensor, ...]:
     """The elements without those that equal the one before; otherwise as `unique`."""
     rows, place = _rows("unique_consecutive", input, dim)
+    _check_flags("unique_consecutive", return_inverse, return_counts)
     order = rows._backend.arange(0, 1, rows.shape[0], _dtype.int64, rows.device)
     return _parted(input, rows, order, place, return_inverse, return_counts)
+
+
+def _check_flags(operation: str, return_inverse: bool, return_counts: bool) -> None:
+    _dispatch.flag(operation, "return_inverse", return_inverse)
+    _dispatch.flag(operation, "return_counts", return_counts)
 
 
 def _rows(operation: str, input: Tensor, dim: int | None) -> tuple[Tensor, int | None]:

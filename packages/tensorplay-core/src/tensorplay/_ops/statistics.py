@@ -91,6 +91,8 @@ def _spread(
     dtype = _with_fractions(operation, input, None)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    if unbiased is not None:
+        _dispatch.flag(operation, "unbiased", unbiased)
     if unbiased is not None and correction is not None:
         raise DTypeError(f"{operation}: got unbiased={unbiased!r} and correction={correction!r}, expected one of them")
     less = float(unbiased is not False) if correction is None else _dispatch.real(operation, correction)
