@@ -46,7 +46,7 @@ static int32_t dtype_of(const dl_tensor_t *tensor, const char *operation) {
     if (tensor->dtype.code == code_of(dtype) && tensor->dtype.bits == 8 * tp__dtype_size(dtype)) return dtype;
   }
   return tp__error_set(TP_DTYPE, operation,
-                       "got DLPack's dtype of code %d, %d bits and %d lanes, expected one of a tensor",
+                       "got a dtype of code %d, %d bits and %d lanes, expected one that a tensor has",
                        tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
 }
 
@@ -88,7 +88,7 @@ static tp_status_t order(tp_tensor_t *tensor, tp_stream_t *consumer, const char 
 }
 
 void *tp_dlpack_export(tp_tensor_t *tensor, tp_stream_t *consumer, int32_t is_versioned, uint64_t flags) {
-  static const char operation[] = "dlpack_export";
+  static const char operation[] = "__dlpack__";
   void *managed = malloc(is_versioned ? sizeof(versioned_t) : sizeof(unversioned_t));
   if (!managed) {
     tp__error_set(TP_HOST_MEMORY, operation, "no host memory for a description");
@@ -135,7 +135,7 @@ static tp_tensor_t *own(void *managed, int32_t is_versioned) {
 }
 
 tp_tensor_t *tp_dlpack_import(void *managed, int32_t is_versioned, uint64_t *out_flags) {
-  static const char operation[] = "dlpack_import";
+  static const char operation[] = "from_dlpack";
   const versioned_t *self = managed;
   if (is_versioned && self->version.major != MAJOR) {
     tp__error_set(TP_EXCHANGE, operation, "got DLPack %u.%u, expected %d", self->version.major, self->version.minor,

@@ -77,10 +77,9 @@ static bool is_done(use_t *use) {
     if (tp__stream_is_capturing(use->stream)) return false;
     cudaError_t error = cudaStreamQuery(tp__stream_cuda(use->stream));
     if (error == cudaErrorNotReady) {
-      (void)cudaGetLastError();
-      error = cudaEventRecord(use->event, tp__stream_cuda(use->stream));
-      use->recorded = !error;
-      if (!error) return false;
+      use->recorded = !cudaEventRecord(use->event, tp__stream_cuda(use->stream));
+      (void)cudaGetLastError(); /* where it failed, the next poll tries again */
+      return false;
     }
     /* An external stream that its owner has destroyed: only the whole device tells when its work is done. */
     if (error == cudaErrorInvalidResourceHandle) error = cudaDeviceSynchronize();

@@ -102,9 +102,31 @@ def memory() -> Any:
     return cuda.get_device_properties().name, len(cuda.memory_summary())
 
 
+class Lender:
+    """What another library would lend."""
+
+    def __init__(self, tensor: tp.Tensor) -> None:
+        self.tensor = tensor
+        self.__cuda_array_interface__ = tensor.__cuda_array_interface__
+
+
+def exchange() -> Any:
+    consumer = cuda.Stream()
+    a = tp.ones(5000, device="cuda")
+    capsule = a.__dlpack__(stream=consumer.cuda_stream, max_version=(1, 0))
+    unused = a.__dlpack__()
+    with cuda.stream(consumer):
+        b = tp.from_dlpack(capsule)
+        lent = tp.asarray(Lender(b))
+        lent.record_stream(cuda.default_stream())
+        c = lent * 2
+        del b, lent, a, capsule, unused
+        return c.sum().item(), tp.from_dlpack(c, device="cpu").tolist()[:3]
+
+
 PROGRAMS = [
     elementwise, copies, copies_between_devices, reductions, products_and_rows, random_numbers, streams_and_events,
-    memory,
+    memory, exchange,
 ]  # fmt: skip
 
 

@@ -249,6 +249,34 @@ static void test_deleters_in_any_thread(void) {
   CHECK(allocated() == before);
 }
 
+static _Atomic int released_in_threads;
+
+static void *borrow_in_thread(void *memory) {
+  CHECK_OK(tp_stream_set_current(tp_stream_from_pool(0, 0)));
+  for (int i = 0; i < 50; ++i) {
+    tp_tensor_t *a = tp_tensor_from_memory(tp_tensor_data(memory), TP_DTYPE_float32, 0, 1, SIZES(24), NULL,
+                                           count_release, &released_in_threads);
+    CHECK(a);
+    tp_tensor_t *b = tp_unary(0, a, NULL);
+    CHECK(b);
+    tp_tensor_release(a), tp_tensor_release(b);
+    if (i % 10 == 9) CHECK_OK(tp_stream_synchronize(tp_stream_current(0)));
+  }
+  return NULL;
+}
+
+static void test_many_threads_borrow(void) {
+  pthread_t threads[4];
+  tp_tensor_t *memory = tp_tensor_empty(TP_DTYPE_float32, 0, 1, SIZES(24));
+  CHECK_OK(tp_tensor_fill_float(memory, 1));
+  CHECK_OK(tp_device_synchronize(0));
+  for (int i = 0; i < 4; ++i) CHECK(pthread_create(&threads[i], NULL, borrow_in_thread, memory) == 0);
+  for (int i = 0; i < 4; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK_OK(tp_device_synchronize(0));
+  CHECK(released_in_threads == 200);
+  tp_tensor_release(memory);
+}
+
 static void test_failures_leave_the_memory(void) {
   static const char *const calls[] = {"cudaPointerGetAttributes", "cudaSetDevice"};
   _Atomic int released = 0;
@@ -296,6 +324,7 @@ int main(void) {
   test_memory_goes_back_after_its_use();
   test_export_orders_streams();
   test_deleters_in_any_thread();
+  test_many_threads_borrow();
   test_failures_leave_the_memory();
   test_external_streams();
   return 0;
