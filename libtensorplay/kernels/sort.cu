@@ -111,7 +111,7 @@ enum { STRIPS = TP_BLOCK_THREADS / 32 };
 /* In shared memory. */
 template <typename Key>
 struct digit_order {
-  unsigned short ranks[tile_of<Key>];      /* of an element among those of its digit in its strip */
+  unsigned short ranks[tile_of<Key>];     /* of an element among those of its digit in its strip */
   unsigned short firsts[STRIPS * DIGITS]; /* in the tile, of each digit of a strip */
   int totals[2][DIGITS];
 };
