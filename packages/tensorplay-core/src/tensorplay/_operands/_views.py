@@ -36,10 +36,10 @@ def view(tensor: Tensor, shape: Sequence[int]) -> tuple[Shape, Shape]:
 def reshape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     """The shape, without -1."""
     wanted = _shape.infer("reshape", shape, tensor.numel())
-    if tensor.numel() * tensor.dtype.itemsize >= 2**63:
-        # A view may have as many elements, a copy may not.
-        if _shape.view_strides(tensor.shape, tensor.stride(), wanted) is None:
-            _shape.check_sizes("reshape", wanted, tensor.dtype.itemsize)
+    # A view may have as many elements, a copy may not.
+    is_large = tensor.numel() * tensor.dtype.itemsize >= 2**63
+    if is_large and _shape.view_strides(tensor.shape, tensor.stride(), wanted) is None:
+        _shape.check_sizes("reshape", wanted, tensor.dtype.itemsize)
     return wanted
 
 
