@@ -117,7 +117,7 @@ struct digit_order {
 };
 
 /* Running totals, in steps that double: of the two buffers the one that holds them. */
-TP_DEVICE const int *scan_digits(int (&totals)[2][DIGITS]) {
+TP_DEVICE_COLD const int *scan_digits(int (&totals)[2][DIGITS]) {
   int from = 0;
   for (int step = 1; step < DIGITS; step *= 2, from ^= 1) {
     TP_FOR(i, DIGITS) totals[from ^ 1][i] = i < step ? totals[from][i] : totals[from][i - step] + totals[from][i];
@@ -293,8 +293,7 @@ TP_DEVICE void move(const tp_sort_args_t &p) {
     tp_block_sync();
     Key *places = keys; /* of which all are written */
     if (p.places)
-      for_each(tp_at<Key>(p.places) + begin, at.count,
-               [&](int i, Key place) { places[i] = place; });
+      for_each(tp_at<Key>(p.places) + begin, at.count, [&](int i, Key place) { places[i] = place; });
     else
       TP_FOR(i, at.count) places[i] = static_cast<Key>(at.first + i);
     tp_block_sync();
@@ -313,7 +312,7 @@ TP_DEVICE void move(const tp_sort_args_t &p) {
 
 }  // namespace tp_sort
 
-#define TP_SORT_KERNELS(bits, Key)                                                              \
+#define TP_SORT_KERNELS(bits, Key)                                                                 \
   TP_KERNEL_COOPERATIVE(tp_k_sort_short_##bits, tp_sort_args_t) { tp_sort::short_rows<Key>(p); }   \
   TP_KERNEL_COOPERATIVE(tp_k_sort_medium_##bits, tp_sort_args_t) { tp_sort::medium_rows<Key>(p); } \
   TP_KERNEL(tp_k_sort_keys_##bits, tp_sort_args_t) { tp_sort::make_keys<Key>(p); }                 \
