@@ -82,6 +82,44 @@ def test_interface_waits_for_its_stream(control: Any) -> None:
     assert again.tolist() == [7] * 100
 
 
+def test_interface_of_an_older_version(control: Any) -> None:
+    """It names no stream: DLPack is asked instead, and without it the default stream is waited for."""
+    side = tp.cuda.Stream()
+    tensor = tp.zeros(100, device="cuda")
+    found = {**tensor.__cuda_array_interface__, "version": 2}
+    del found["stream"]
+    old = Array(tensor)
+    old.__cuda_array_interface__ = found
+    with control.hold(tp.cuda.default_stream()):
+        tensor.fill_(7)
+        with tp.cuda.stream(side):
+            taken = tp.asarray(old)
+            assert not side.query()
+    assert taken.tolist() == [7] * 100
+
+    asked = []
+    old.__dlpack_device__ = tensor.__dlpack_device__  # type: ignore[attr-defined]
+    old.__dlpack__ = lambda **wishes: asked.append(wishes) or tensor.__dlpack__(**wishes)  # type: ignore[attr-defined]
+    assert tp.asarray(old).data_ptr() == tensor.data_ptr()
+    assert len(asked) == 1
+
+
+class Refusing:
+    """As a tensor of torch in bfloat16: its interface raises, and DLPack serves."""
+
+    def __init__(self, tensor: tp.Tensor) -> None:
+        self.__dlpack__, self.__dlpack_device__ = tensor.__dlpack__, tensor.__dlpack_device__
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        raise TypeError("no name for bfloat16")
+
+
+def test_interface_that_raises(cuda: Any) -> None:
+    tensor = tp.ones(3, dtype=tp.bfloat16, device="cuda")
+    assert tp.asarray(Refusing(tensor)).data_ptr() == tensor.data_ptr()
+
+
 def test_interface_refusals(cuda: Any) -> None:
     tensor = tp.ones(4, 4, device="cuda")
     for error, changes in (
@@ -91,6 +129,9 @@ def test_interface_refusals(cuda: Any) -> None:
         (ExchangeError, {"data": (np.ones(16).ctypes.data, False)}),
         (DTypeError, {"typestr": "<u4"}),
         (InvalidArgumentError, {"stream": 0}),
+        (InvalidArgumentError, {"data": (-1, False)}),
+        (InvalidArgumentError, {"shape": (4, -4)}),
+        (InvalidArgumentError, {"shape": (4, "x")}),
         (DTypeError, {"stream": "x"}),
     ):
         array = Array(tensor, **changes)  # type: ignore[arg-type]

@@ -323,8 +323,8 @@ class Backend(ABC):
         """``__cuda_array_interface__``; an AttributeError says that the tensor has none."""
         raise AttributeError(f"__cuda_array_interface__: got a tensor on {tensor.device}, expected one on cuda")
 
-    def from_cuda_array_interface(self, producer: Any) -> tuple[Tensor, int]:
-        """As `import_dlpack`, of an object with ``__cuda_array_interface__``; it lives as long as memory is used."""
+    def from_cuda_array_interface(self, producer: Any, interface: dict[str, Any]) -> tuple[Tensor, int]:
+        """As `import_dlpack`, of an object and its ``__cuda_array_interface__``; it lives as long as memory is used."""
         raise NotImplementedError
 
     # -- random numbers ------------------------------------------------------------------------------

@@ -135,9 +135,17 @@ def from_dlpack(obj: Any, *, device: DeviceLike | None = None, copy: bool | None
 
 def borrowed(data: Any) -> tuple[Tensor, int] | None:
     """A tensor over the memory of another library's object, and DLPack's flags; None of what shares none."""
-    if getattr(data, "__cuda_array_interface__", None) is not None:
-        return _plugins.get("cuda").from_cuda_array_interface(data)
-    if hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__"):
+    speaks_dlpack = hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__")
+    try:
+        interface = getattr(data, "__cuda_array_interface__", None)
+    except (KeyError, RuntimeError, TypeError):  # torch, of bfloat16 and of tensors with gradients
+        if not speaks_dlpack:
+            raise
+        interface = None
+    # Before version 3 it names no stream, and DLPack does.
+    if interface is not None and (interface.get("version", 0) >= 3 or not speaks_dlpack):
+        return _plugins.get("cuda").from_cuda_array_interface(data, interface)
+    if speaks_dlpack:
         try:
             return _borrow(data, None)
         except DTypeError:

@@ -73,13 +73,14 @@ class Exchange(Views):
             "stream": self.dlpack_stream(native.tp_tensor_device(tensor._impl)),
         }
 
-    def from_cuda_array_interface(self, producer: Any) -> tuple[Tensor, int]:
-        found = producer.__cuda_array_interface__
-        if found.get("mask") is not None:
+    def from_cuda_array_interface(self, producer: Any, interface: dict[str, Any]) -> tuple[Tensor, int]:
+        if interface.get("mask") is not None:
             raise ExchangeError("__cuda_array_interface__: got a mask, expected none")
-        dtype = _dtype.from_numpy("__cuda_array_interface__", np.dtype(found["typestr"]))
-        shape, strides, stream = tuple(found["shape"]), found.get("strides"), found.get("stream")
-        address, is_read_only = found["data"]
+        dtype = _dtype.from_numpy("__cuda_array_interface__", np.dtype(interface["typestr"]))
+        shape, strides = tuple(interface["shape"]), interface.get("strides")
+        # Before version 3 no stream was named: most producers work on the default one.
+        stream = interface.get("stream", None if interface.get("version", 0) >= 3 else LEGACY)
+        address, is_read_only = interface["data"]
         if strides is not None and any(step % dtype.itemsize for step in strides):
             raise ExchangeError(
                 f"__cuda_array_interface__: got strides of {strides} bytes, expected whole elements of {dtype.name}"
@@ -87,12 +88,18 @@ class Exchange(Views):
         steps = native.NULL if strides is None else [step // dtype.itemsize for step in strides]
         # The tensor holds the producer as C does: one reference more, which `tp_object_release` drops.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(producer))
-        impl = native.tp_tensor_from_memory(
-            address or 0, dtype.code, CURRENT, len(shape), shape, steps,
-            native.tp_object_release(), native.ffi.cast("void *", id(producer)),
-        )  # fmt: skip
+        impl = None
+        try:
+            impl = native.tp_tensor_from_memory(
+                address or 0, dtype.code, CURRENT, len(shape), shape, steps,
+                native.tp_object_release(), native.ffi.cast("void *", id(producer)),
+            )  # fmt: skip
+        except (OverflowError, TypeError) as error:
+            raise InvalidArgumentError(f"__cuda_array_interface__: got {interface}: {error}") from None
+        finally:
+            if not impl:
+                ctypes.pythonapi.Py_DecRef(ctypes.py_object(producer))
         if not impl:
-            ctypes.pythonapi.Py_DecRef(ctypes.py_object(producer))
             raise failure()
         made = self.wrap(impl)
         if stream is not None and made.numel():
