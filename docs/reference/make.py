@@ -46,7 +46,7 @@ def page(modules: list[str]) -> str:
 def public(module: ModuleType) -> list[str]:
     """What the module gives away, without ``__version__`` and aliases of types, which have no docstring."""
     members = {name: getattr(module, name) for name in module.__all__}
-    kinds = (type, FunctionType, ModuleType, tensorplay.DType)
+    kinds = (type, FunctionType, ModuleType, tensorplay.DType, float)
     # To Python 3.10 an alias is a class too.
     told = [name for name, value in members.items() if isinstance(value, kinds) and not isinstance(value, GenericAlias)]
     return sorted(told, key=str.lower)
@@ -62,6 +62,8 @@ def line(value: Any) -> str:
     """What a member is, in one line."""
     if isinstance(value, tensorplay.DType):
         return f"The dtype {value.name}."
+    if isinstance(value, float):
+        return f"The number {value}."
     return first(value)
 
 

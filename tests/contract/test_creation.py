@@ -77,8 +77,9 @@ def test_dtypes_that_no_tensor_has(device: str, dtype: Any) -> None:
 def test_a_dtype_makes_any_numbers_fit(device: str) -> None:
     x = tensorplay.tensor(np.array([1.5, -2.5]), dtype=tensorplay.bfloat16, device=device)
     assert x.tolist() == [1.5, -2.5]
-    with pytest.raises(DTypeError, match="empty: got dtype 'float32', expected a tensorplay dtype"):
-        tensorplay.empty(1, dtype="float32", device=device)  # type: ignore[arg-type]
+    for make in (tensorplay.empty, tensorplay.zeros, tensorplay.ones):
+        with pytest.raises(DTypeError, match=f"{make.__name__}: got dtype 'float32', expected a tensorplay dtype"):
+            make(1, dtype="float32", device=device)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

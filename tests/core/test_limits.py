@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tensorplay
 from tensorplay.errors import DTypeError
+
+
+def test_numbers_by_name() -> None:
+    assert (tensorplay.e, tensorplay.pi, tensorplay.inf) == (np.e, np.pi, np.inf)
+    assert np.isnan(tensorplay.nan)
 
 
 def test_floating_dtypes() -> None:

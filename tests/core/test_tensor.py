@@ -37,7 +37,8 @@ def test_description(device: str) -> None:
     assert x[1, :, 1:].storage_offset() == 13
     assert x[1].data_ptr() - x.data_ptr() == 24
     assert x.is_floating_point()
-    assert x.is_cuda == (device == "cuda")
+    assert (x.nelement(), x.ndimension()) == (24, 3)
+    assert (x.is_cuda, x.is_cpu, x.get_device()) == ((True, False, 0) if device == "cuda" else (False, True, -1))
     assert tensorplay.is_tensor(x)
     assert not tensorplay.is_tensor(np.zeros(2))
 
@@ -58,6 +59,32 @@ def test_there_is_no_autograd(device: str) -> None:
 
     with tensorplay.no_grad(), tensorplay.inference_mode(), tensorplay.inference_mode(False):
         assert double(x).tolist() == [2, 2]
+    with tensorplay.set_grad_enabled(False):
+        assert tensorplay.is_grad_enabled() is False
+    with pytest.raises(StateError, match="set_grad_enabled: TensorPlay has no autograd"):
+        tensorplay.set_grad_enabled(True)
+
+
+def test_data_is_the_elements(device: str) -> None:
+    x = nn.Parameter(tensorplay.zeros(2, device=device))
+    assert type(x.data) is tensorplay.Tensor
+    x.data.copy_(tensorplay.ones(2, device=device))
+    assert x.tolist() == [1, 1]
+    other = tensorplay.arange(6, device="cpu").reshape(2, 3)
+    x.data = other
+    assert type(x) is nn.Parameter
+    assert (x.device.type, x.dtype, x.shape) == ("cpu", tensorplay.int64, (2, 3))
+    other[0, 0] = 9
+    assert x[0].tolist() == [9, 1, 2]
+    with pytest.raises(DTypeError, match=r"data: got int, expected a tensor"):
+        x.data = 1  # type: ignore[assignment]
+
+
+def test_format(device: str) -> None:
+    x = tensorplay.tensor([1.5, 2.0], device=device)
+    assert (f"{x}", f"{x[0]:.2f}") == (str(x), "1.50")
+    with pytest.raises(DTypeError, match=r"format: got '.2f' for a tensor of shape \(2,\)"):
+        f"{x:.2f}"
 
 
 def test_numpy_leaves_operators_to_the_tensor() -> None:

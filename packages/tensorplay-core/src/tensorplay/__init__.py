@@ -4,6 +4,7 @@ Importing this package imports NumPy and nothing of any device.
 """
 
 from importlib import import_module as _import_module
+from math import e, inf, nan, pi
 from pkgutil import extend_path as _extend_path
 from typing import Any as _Any
 
@@ -65,16 +66,18 @@ from ._dtype import (
 from ._functions import *  # noqa: F403 (all of them)
 from ._gradient import (
     inference_mode,
+    is_grad_enabled,
     no_grad,
+    set_grad_enabled,
 )
 from ._host import backend as _host_backend
 from ._limits import finfo, iinfo
 from ._ops.activation import gelu, silu, softplus
 from ._ops.choice import where
 from ._ops.comparison import allclose, equal, isclose
-from ._ops.grids import meshgrid, tril, tril_indices, triu, triu_indices
 from ._ops.contraction import tensordot
 from ._ops.einsum import einsum
+from ._ops.grids import meshgrid, tril, tril_indices, triu, triu_indices
 from ._ops.joining import cat, dstack, hstack, stack, vstack
 from ._ops.joining import cat as concat
 from ._ops.joining import cat as concatenate
@@ -167,8 +170,9 @@ __all__ = [
     "double",
     "dstack",
     "dtype",
-    "empty",
+    "e",
     "einsum",
+    "empty",
     "empty_like",
     "empty_strided",
     "equal",
@@ -189,11 +193,12 @@ __all__ = [
     "full_like",
     "gelu",
     "get_default_dtype",
+    "get_float32_matmul_precision",
     "half",
     "hstack",
-    "get_float32_matmul_precision",
     "iinfo",
     "imag",
+    "inf",
     "inference_mode",
     "initial_seed",
     "int",
@@ -203,6 +208,7 @@ __all__ = [
     "int64",
     "is_complex",
     "is_floating_point",
+    "is_grad_enabled",
     "is_signed",
     "is_tensor",
     "isclose",
@@ -215,6 +221,7 @@ __all__ = [
     "moveaxis",
     "movedim",
     "multinomial",
+    "nan",
     "narrow",
     "no_grad",
     "normal",
@@ -222,6 +229,7 @@ __all__ = [
     "ones",
     "ones_like",
     "permute",
+    "pi",
     "promote_types",
     "rand",
     "rand_like",
@@ -241,9 +249,10 @@ __all__ = [
     "save",
     "select",
     "set_default_dtype",
+    "set_float32_matmul_precision",
+    "set_grad_enabled",
     "set_printoptions",
     "short",
-    "set_float32_matmul_precision",
     "silu",
     "softplus",
     "split",
@@ -255,9 +264,9 @@ __all__ = [
     "t",
     "tensor",
     "tensor_split",
+    "tensordot",
     "tile",
     "transpose",
-    "tensordot",
     "tril",
     "tril_indices",
     "triu",

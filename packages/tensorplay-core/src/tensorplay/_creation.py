@@ -52,13 +52,13 @@ def empty(*size: int | Sequence[int], dtype: DType | None = None, device: Device
 
 def zeros(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """Elements of 0; raises as `empty` does."""
-    kind = _dtype.DEFAULTS[_dtype.FLOAT] if dtype is None else dtype
+    kind = _dtype.DEFAULTS[_dtype.FLOAT] if dtype is None else _dtype.check("zeros", dtype)
     return full(_shape.integers("zeros", size), 0, dtype=kind, device=device)
 
 
 def ones(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """Elements of 1; raises as `empty` does."""
-    kind = _dtype.DEFAULTS[_dtype.FLOAT] if dtype is None else dtype
+    kind = _dtype.DEFAULTS[_dtype.FLOAT] if dtype is None else _dtype.check("ones", dtype)
     return full(_shape.integers("ones", size), 1, dtype=kind, device=device)
 
 

@@ -33,6 +33,30 @@ class inference_mode(no_grad):  # noqa: N801 (torch's name)
         self.mode = mode
 
 
+class set_grad_enabled(no_grad):  # noqa: N801 (torch's name)
+    """As `no_grad`, called or as a context.
+
+    Parameters
+    ----------
+    mode : bool
+        False.
+
+    Raises
+    ------
+    StateError
+        `mode` is True.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        if mode:
+            refuse_autograd("set_grad_enabled")
+
+
+def is_grad_enabled() -> bool:
+    """False: there is no autograd."""
+    return False
+
+
 def refuse_autograd(operation: str) -> None:
     """Raises for what only autograd could do.
 

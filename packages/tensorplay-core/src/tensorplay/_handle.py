@@ -102,6 +102,11 @@ class Handle:
         return self._backend.type == "cuda"
 
     @property
+    def is_cpu(self) -> bool:
+        """Whether the elements lie on the host."""
+        return self._backend.type == "cpu"
+
+    @property
     def itemsize(self) -> int:
         """Bytes of one element."""
         return self.dtype.itemsize
@@ -147,9 +152,18 @@ class Handle:
             numel *= size
         return numel
 
+    nelement = numel
+
     def dim(self) -> int:
         """Number of dimensions."""
         return len(self.shape)
+
+    ndimension = dim
+
+    def get_device(self) -> int:
+        """Index of the device; -1 on the host."""
+        index = self.device.index
+        return -1 if index is None else index
 
     def storage_offset(self) -> int:
         """Elements from the start of the storage to the first element."""

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Iterator
 from typing import Any
 
-from . import _creation, _data, _dlpack, _indexing, _print
+from . import _creation, _data, _dispatch, _dlpack, _indexing, _print
 from ._ops import (
     choice,
     comparison,
@@ -173,6 +173,16 @@ class Tensor(Unary, Binary, Dimensional, Algebra, Operators):
     __deepcopy__ = conversion.deep
 
     @property
+    def data(self) -> Tensor:
+        """As `detach`. When assigned to, the tensor has the elements of the other one, which both share then."""
+        return self.detach()
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        _dispatch.check_tensor("data", other)
+        self._replace(other)
+
+    @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the interface, with the current stream. bfloat16 and tensors on the host have none."""
         return self._backend.cuda_array_interface(self)
@@ -196,7 +206,11 @@ class Tensor(Unary, Binary, Dimensional, Algebra, Operators):
         return _print.text(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if not self.shape else format(repr(self), spec)
+        if not self.shape:
+            return format(self.item(), spec)
+        if spec:
+            raise DTypeError(f"format: got {spec!r} for a tensor of shape {self.shape}, expected no dimensions")
+        return repr(self)
 
     # -- operations, by family ------------------------------------------------------------------------
 
