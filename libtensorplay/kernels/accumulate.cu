@@ -39,9 +39,7 @@ TP_DEVICE void add_each(const tp_indexed_args_t &p) {
       long long places[3];
       tp_layout_places(p.layout, 1, first + i, places);
       long long index = tp_load_index(p.index, places[1]);
-      if (index < 0) continue;
-      T *to = reinterpret_cast<T *>(tp_at<char>(p.tensor) + index * p.index.stride);
-      add(to + places[0], source[places[2]]);
+      if (index >= 0) add(tp_indexed<T>(p, index) + places[0], source[places[2]]);
     }
   }
 }

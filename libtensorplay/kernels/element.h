@@ -106,18 +106,6 @@ TP_DEVICE To tp_cast(From from) {
 /* ---- by dtype code; the branch is the same for all threads ---- */
 
 /* base: an address that tp_at has translated. */
-template <typename To>
-TP_DEVICE To tp_load(const void *base, int dtype, long long index) {
-  switch (dtype) {
-#define TP_DTYPE(name, suffix, code, ctype, itemsize, category) \
-  case code:                                                    \
-    return tp_cast<To>(static_cast<const ctype *>(base)[index]);
-#include "dtypes.def"
-#undef TP_DTYPE
-  }
-  return To();
-}
-
 template <typename From>
 TP_DEVICE void tp_store(void *base, int dtype, long long index, From value) {
   switch (dtype) {

@@ -33,12 +33,6 @@ TP_DEVICE void rows(const tp_rows_args_t &p) {
   }
 }
 
-/* The address that an index moves; any layouts. */
-template <typename Unit>
-TP_DEVICE Unit *moved(const tp_indexed_args_t &p, long long index) {
-  return reinterpret_cast<Unit *>(tp_at<char>(p.tensor) + index * p.index.stride);
-}
-
 template <typename Unit>
 TP_DEVICE void read(const tp_indexed_args_t &p) {
   Unit *out = tp_at<Unit>(p.plain);
@@ -48,7 +42,7 @@ TP_DEVICE void read(const tp_indexed_args_t &p) {
       long long places[2];
       tp_layout_places(p.layout, 1, first + i, places);
       long long index = tp_load_index(p.index, places[1]);
-      out[first + i] = index >= 0 ? moved<Unit>(p, index)[places[0]] : Unit();
+      out[first + i] = index >= 0 ? tp_indexed<Unit>(p, index)[places[0]] : Unit();
     }
   }
 }
@@ -62,7 +56,7 @@ TP_DEVICE void write(const tp_indexed_args_t &p) {
       long long places[3];
       tp_layout_places(p.layout, 1, first + i, places);
       long long index = tp_load_index(p.index, places[1]);
-      if (index >= 0) moved<Unit>(p, index)[places[0]] = source[places[2]];
+      if (index >= 0) tp_indexed<Unit>(p, index)[places[0]] = source[places[2]];
     }
   }
 }

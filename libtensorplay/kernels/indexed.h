@@ -30,4 +30,10 @@ TP_DEVICE long long tp_load_index(const tp_index_t &index, long long place) {
   return -1;
 }
 
+/* The address that an index moves, of elements or units of any layout. */
+template <typename T>
+TP_DEVICE T *tp_indexed(const tp_indexed_args_t &p, long long index) {
+  return reinterpret_cast<T *>(tp_at<char>(p.tensor) + index * p.index.stride);
+}
+
 #endif

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import _dtype, _shape, _tables
 from .._dtype import DType
+from .._handle import Handle
 from ..errors import DTypeError
 from ._spec import Spec, device_of, into, scalar_dtype
 
@@ -23,9 +24,7 @@ def unary(op: str, a: Tensor, out: Tensor | None = None) -> Spec:
 
 def binary(op: str, a: Tensor | Scalar, b: Tensor | Scalar, out: Tensor | None = None) -> Spec:
     """Two operands, one of which may be a number."""
-    from .._tensor import Tensor
-
-    tensors = [operand for operand in (a, b) if isinstance(operand, Tensor)]
+    tensors = [operand for operand in (a, b) if isinstance(operand, Handle)]
     device = device_of(op, *tensors)
     dtype = _promoted(op, a, b)
     _, takes, rule = _tables.BINARY[op]
@@ -55,9 +54,7 @@ def _promoted(operation: str, a: Tensor | Scalar, b: Tensor | Scalar) -> DType:
 
 
 def _ranked(operation: str, operand: Tensor | Scalar) -> tuple[DType, int]:
-    from .._tensor import Tensor
-
-    if isinstance(operand, Tensor):
+    if isinstance(operand, Handle):
         return operand.dtype, 2 if operand.ndim else 1
     return scalar_dtype(operation, operand), 0
 

@@ -9,7 +9,6 @@ from .. import _dtype, _shape
 from .._dtype import DType
 from .._shape import Shape
 from ..errors import InvalidArgumentError, OutOfRangeError, StateError
-from ._spec import dim_index
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -36,7 +35,7 @@ def view(tensor: Tensor, shape: Sequence[int]) -> tuple[Shape, Shape]:
 def reshape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     """The shape, without -1."""
     wanted = _shape.infer("reshape", shape, tensor.numel())
-    # A view may have as many elements, a copy may not.
+    # A view may have so many elements, a copy may not.
     is_large = tensor.numel() * tensor.dtype.itemsize >= 2**63
     if is_large and _shape.view_strides(tensor.shape, tensor.stride(), wanted) is None:
         _shape.check_sizes("reshape", wanted, tensor.dtype.itemsize)
@@ -79,7 +78,10 @@ def slice(tensor: Tensor, dim: int, start: int, stop: int, step: int) -> tuple[i
 def select(tensor: Tensor, dim: int, index: int) -> tuple[int, int]:
     """Dimension and index, counted from the front."""
     dim = _shape.sized_dim("select", dim, tensor.ndim)
-    return dim, dim_index("select", index, tensor.shape[dim], dim)
+    size = tensor.shape[dim]
+    if not -size <= index < size:
+        raise OutOfRangeError(f"select: got index {index} in dimension {dim} of size {size}")
+    return dim, index % size
 
 
 def unsqueeze(tensor: Tensor, dim: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from .. import _dispatch, _dtype, _operands
+from .. import _dispatch, _dtype, _limits, _operands
 from ..errors import DTypeError, InvalidArgumentError
 from . import promotion
 
@@ -109,8 +109,6 @@ def nan_to_num(
     out: Tensor | None = None,
 ) -> Tensor:
     """nan and infinities become numbers: by default 0, the largest and the lowest number of the dtype."""
-    from .. import _limits
-
     _dispatch.check_tensor("nan_to_num", input)
     if not input.dtype.is_floating_point:
         return _dispatch.into("nan_to_num", input.clone(), out)
