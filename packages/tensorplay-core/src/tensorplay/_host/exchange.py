@@ -98,7 +98,7 @@ def _interface(source: _capsule.DLTensor, is_read_only: bool) -> tuple[DType, di
             f"from_dlpack: got a dtype of code {source.code}, {source.bits} bits and {source.lanes} lanes, expected "
             f"one of {', '.join(_dtype.DTYPES)}"
         )
-    shape = tuple(source.shape[:source.ndim]) if source.ndim else ()
+    shape = tuple(source.shape[: source.ndim]) if source.ndim else ()
     strides = None
     if source.ndim and source.strides:
         strides = tuple(stride * dtype.itemsize for stride in source.strides[: source.ndim])
