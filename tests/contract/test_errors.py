@@ -67,7 +67,7 @@ CASES: dict[str, Callable[[str], Any]] = {
     "matmul: inner": lambda d: ones(d, 2, 3) @ ones(d, 2, 3),
     "matmul: batches": lambda d: ones(d, 2, 2, 3) @ ones(d, 3, 3, 2),
     "matmul: dtypes": lambda d: ones(d, 2, 3) @ ones(d, 3, 2, dtype=F16),
-    "matmul: integers": lambda d: ones(d, 2, 2, dtype=I64) @ ones(d, 2, 2, dtype=I64),
+    "matmul: bool": lambda d: ones(d, 2, 2, dtype=tensorplay.bool) @ ones(d, 2, 2, dtype=tensorplay.bool),
     "matmul: no dimensions": lambda d: ones(d, 2) @ ones(d),
     "linear: inner": lambda d: (x := ones(d, 2, 3))._backend.linear(x, ones(d, 2, 2), None),
     "linear: bias": lambda d: (x := ones(d, 2, 3))._backend.linear(x, x, ones(d, 3)),
