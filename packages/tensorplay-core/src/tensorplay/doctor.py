@@ -14,7 +14,7 @@ from . import _dtype, _plugins
 
 #: Distributions that the report looks for: our own, then those that they use.
 OUR_DISTRIBUTIONS = ("tensorplay-core", "tensorplay-cuda", "tensorplay-accelerator")
-OTHER_DISTRIBUTIONS = ("numpy", "ml_dtypes", "cffi", "safetensors", "cuda-pathfinder")
+OTHER_DISTRIBUTIONS = ("numpy", "ml_dtypes", "cffi", "cuda-pathfinder")
 
 
 def report() -> dict[str, Any]:

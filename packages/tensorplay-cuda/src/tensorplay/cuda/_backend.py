@@ -154,7 +154,13 @@ class CudaBackend(Operations, Exchange):
         return array
 
     def copy_from_host_(self, target: Tensor, array: np.ndarray[Any, Any]) -> None:
-        self.copy_(target, self.from_host(array, target.device))
+        if array.shape != target.shape or array.dtype != target.dtype.numpy:
+            self.copy_(target, self.from_host(array, target.device))
+            return
+        source = _flat(np.ascontiguousarray(array))
+        status = native.tp_tensor_copy_from_host(target._impl, native.ffi.from_buffer(source), source.nbytes)
+        if status:
+            refused(status, "copy_from_host_", (target, array))
 
     # -- copies on the backend -----------------------------------------------------------------------
 
