@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.operands import DTYPES, assert_close, counted, operand, read
+from helpers.operands import DTYPES, assert_close, assert_equal, counted, operand
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,11 +17,6 @@ from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 few = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
-
-
-def same(got: Any, expected: Any) -> None:
-    assert got.shape == expected.shape
-    np.testing.assert_array_equal(read(got), expected)
 
 
 @every_dtype
@@ -44,13 +39,13 @@ def test_slices(device: str, dtype: tensorplay.DType, integers: tensorplay.DType
     copied, filled = array.copy(), array.copy()
     copied[:, [4, 0]] = added[:, :2]
     filled[:, [4, 0]] = 1
-    same(x.index_copy(1, index[:2], source[:, :2]), copied)
-    same(x.index_fill(1, index, 1), filled)
-    same(x.index_fill(1, index, tensorplay.ones((), device=device)), filled)
-    same(x.index_select(1, index), array[:, places])
-    same(x, array)
+    assert_equal(x.index_copy(1, index[:2], source[:, :2]), copied)
+    assert_equal(x.index_fill(1, index, 1), filled)
+    assert_equal(x.index_fill(1, index, tensorplay.ones((), device=device)), filled)
+    assert_equal(x.index_select(1, index), array[:, places])
+    assert_equal(x, array)
     assert x.index_fill_(dim=-2, index=index, value=1) is x
-    same(x, filled)
+    assert_equal(x, filled)
 
 
 @every_dtype
@@ -64,14 +59,14 @@ def test_scatter_and_gather(device: str, dtype: tensorplay.DType, shape: tuple[i
     source, written = operand(device, shape, dtype, "contiguous", seed=4)
     expected = array.copy()
     np.put_along_axis(expected, places, written, dim)
-    same(x.scatter(dim, index, source), expected)
-    same(x.gather(dim, index), np.take_along_axis(array, places, dim))
-    same(x.take_along_dim(index, dim), np.take_along_axis(array, places, dim))
-    same(x.take_along_dim(index - shape[dim], dim), np.take_along_axis(array, places, dim))
+    assert_equal(x.scatter(dim, index, source), expected)
+    assert_equal(x.gather(dim, index), np.take_along_axis(array, places, dim))
+    assert_equal(x.take_along_dim(index, dim), np.take_along_axis(array, places, dim))
+    assert_equal(x.take_along_dim(index - shape[dim], dim), np.take_along_axis(array, places, dim))
     np.put_along_axis(expected, places, 1, dim)
-    same(tensorplay.scatter(x, dim, index, value=1), expected)
+    assert_equal(tensorplay.scatter(x, dim, index, value=1), expected)
     assert_close(x.scatter_add(dim, index, x), added(array, places, array, dim), dtype)
-    same(x, array)
+    assert_equal(x, array)
 
 
 def added(array: Any, places: Any, source: Any, dim: int) -> Any:
@@ -84,9 +79,9 @@ def added(array: Any, places: Any, source: Any, dim: int) -> Any:
 def test_take_and_its_shapes(device: str) -> None:
     x, array = counted(device, 3, 4)
     index = tensorplay.tensor([[0, -1], [5, 11]], device=device)
-    same(x.T.take(index), array.T.take([[0, -1], [5, 11]]))
-    same(x.take_along_dim(index[1:]), array.take([5, 11]))
-    same(x.take_along_dim(index[1:, :1] - 4, 1), array[:, [1]])
+    assert_equal(x.T.take(index), array.T.take([[0, -1], [5, 11]]))
+    assert_equal(x.take_along_dim(index[1:]), array.take([5, 11]))
+    assert_equal(x.take_along_dim(index[1:, :1] - 4, 1), array[:, [1]])
 
 
 def test_values_for_repeated_places_are_added(device: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.operands import COMPLEX, DTYPES, FLOATING, assert_close, layouts, operand, place, read, seeds
+from helpers.operands import COMPLEX, DTYPES, FLOATING, REAL, assert_close, layouts, operand, place, read, seeds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -101,7 +101,7 @@ def test_norm_of_other_arguments(device: str) -> None:
         x[:0].norm(float("inf"))
 
 
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if not d.is_complex], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("dtype", REAL, ids=lambda dtype: dtype.name)
 @few
 @given(shape=shapes, layout=layouts, seed=seeds, data=st.data())
 def test_logsumexp(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.operands import counted, dtypes, read, seeds
+from helpers.operands import assert_equal, counted, dtypes, seeds
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -17,11 +17,6 @@ same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 
 
 small = st.lists(st.integers(0, 4), max_size=4).map(tuple)
-
-
-def assert_is(view: tensorplay.Tensor, array: Any) -> None:
-    assert view.shape == array.shape
-    np.testing.assert_array_equal(read(view), array)
 
 
 @same_device
@@ -58,10 +53,10 @@ def test_views_in_a_row(device: str, shape: tuple[int, ...], data: st.DataObject
             wanted = (2, *(3 if size == 1 else size for size in array.shape))
             x, array = x.expand(wanted), np.broadcast_to(array, wanted)
             assume(array.ndim < 7)
-        assert_is(x, array)
+        assert_equal(x, array)
         assert not array.size or x._backend.storage_id(x._impl) == storage
         assert x.is_contiguous() == array.flags.c_contiguous
-        assert_is(x.contiguous(), array)
+        assert_equal(x.contiguous(), array)
 
 
 @same_device
@@ -73,23 +68,23 @@ def test_view_and_reshape(device: str, shape: tuple[int, ...], data: st.DataObje
     sizes = [1, 2, 3, 4, 6, 8, array.size]
     wanted = data.draw(st.lists(st.sampled_from(sizes), max_size=4).filter(lambda s: int(np.prod(s)) == array.size))
     result = x.reshape(wanted)
-    assert_is(result, array.reshape(wanted))
+    assert_equal(result, array.reshape(wanted))
     try:
         view = x.view(wanted)
     except StateError as error:
         assert "reshape() copies" in str(error)
         assert x._backend.storage_id(result._impl) != x._backend.storage_id(x._impl)
     else:
-        assert_is(view, array.reshape(wanted))
+        assert_equal(view, array.reshape(wanted))
         assert x._backend.storage_id(view._impl) == x._backend.storage_id(x._impl)
 
 
 def test_one_size_is_deduced(device: str) -> None:
     x, array = counted(device, 2, 3, 4)
-    assert_is(x.view(-1, 4), array.reshape(6, 4))
-    assert_is(x.reshape(2, -1), array.reshape(2, 12))
-    assert_is(x.flatten(1), array.reshape(2, 12))
-    assert_is(x.flatten(0, 1), array.reshape(6, 4))
+    assert_equal(x.view(-1, 4), array.reshape(6, 4))
+    assert_equal(x.reshape(2, -1), array.reshape(2, 12))
+    assert_equal(x.flatten(1), array.reshape(2, 12))
+    assert_equal(x.flatten(0, 1), array.reshape(6, 4))
     for method in ("view", "reshape"):
         with pytest.raises(InvalidArgumentError, match=rf"{method}: got shape \(-1, 5\)"):
             getattr(x, method)(-1, 5)
@@ -101,9 +96,9 @@ def test_one_size_is_deduced(device: str) -> None:
 
 def test_properties_that_turn_dimensions(device: str) -> None:
     x, array = counted(device, 2, 3, 4)
-    assert_is(x.T, array.T)
-    assert_is(x.mT, array.swapaxes(-1, -2))
-    assert_is(x[0].t(), array[0].T)
+    assert_equal(x.T, array.T)
+    assert_equal(x.mT, array.swapaxes(-1, -2))
+    assert_equal(x[0].t(), array[0].T)
     with pytest.raises(InvalidArgumentError, match="t: got shape"):
         x.t()
 
@@ -113,15 +108,15 @@ def test_split_chunk_and_narrow(device: str) -> None:
     assert [part.tolist() for part in x.split(3)] == [array[:3].tolist(), array[3:6].tolist(), array[6:].tolist()]
     assert [part.shape for part in x.split([5, 2])] == [(5, 2), (2, 2)]
     assert [part.shape for part in x.chunk(3)] == [(3, 2), (3, 2), (1, 2)]
-    assert_is(x.narrow(0, -2, 2), array[-2:])
+    assert_equal(x.narrow(0, -2, 2), array[-2:])
     with pytest.raises(OutOfRangeError, match="narrow: got 3 from 5 in dimension 0 of size 7"):
         x.narrow(0, 5, 3)
 
 
 def test_as_strided_stays_inside_the_storage(device: str) -> None:
     x, array = counted(device, 3, 4)
-    assert_is(x[1:].as_strided((2, 2), (5, 1), 1), np.array([[1, 2], [6, 7]]))
-    assert_is(x[1:].as_strided((2,), (1,)), array[1, :2])
+    assert_equal(x[1:].as_strided((2, 2), (5, 1), 1), np.array([[1, 2], [6, 7]]))
+    assert_equal(x[1:].as_strided((2,), (1,)), array[1, :2])
     with pytest.raises(OutOfRangeError, match="reach element 12, .* 12 elements of the storage"):
         x.as_strided((2, 2), (4, 1), 7)
     # The storage of what has no elements has none, wherever a slice begins.
@@ -157,7 +152,7 @@ def test_view_as_another_dtype(
         expected = np.ascontiguousarray(array).reshape(array.shape).view(target.numpy)
         assert (view.dtype, view.shape) == (target, expected.shape)
         assert view.cpu().contiguous().numpy().tobytes() == expected.tobytes()
-        assert_is(view.view(source), array)
+        assert_equal(view.view(source), array)
 
 
 def test_what_has_no_view_as_another_dtype(device: str) -> None:
@@ -179,13 +174,13 @@ def test_parts_of_complex_numbers(device: str) -> None:
     array = np.array([[1 + 2j, 3 - 4j, 0], [5, 6j, -7 - 8j]], np.complex64)
     x = tensorplay.tensor(array, device=device)
     for tensor, numbers in ((x, array), (x.T, array.T), (x[:, 1:], array[:, 1:]), (x[0, 1], array[0, 1])):
-        assert_is(tensor.real, numbers.real)
-        assert_is(tensorplay.imag(tensor), numbers.imag)
+        assert_equal(tensor.real, numbers.real)
+        assert_equal(tensorplay.imag(tensor), numbers.imag)
         pairs = tensorplay.view_as_real(tensor)
-        assert_is(pairs, np.stack([numbers.real, numbers.imag], -1))
-        assert_is(tensorplay.view_as_complex(pairs), numbers)
+        assert_equal(pairs, np.stack([numbers.real, numbers.imag], -1))
+        assert_equal(tensorplay.view_as_complex(pairs), numbers)
     x.imag.zero_()
-    assert_is(x, array.real.astype(np.complex64))
+    assert_equal(x, array.real.astype(np.complex64))
     plain = tensorplay.ones(2, 2, device=device)
     assert plain.real is plain
     with pytest.raises(DTypeError, match="imag: got dtype float32, expected a complex one"):
@@ -209,10 +204,10 @@ def test_flip(device: str, shape: tuple[int, ...], data: st.DataObject) -> None:
     ndim = len(shape)
     dims = data.draw(st.lists(st.integers(-ndim, ndim - 1), unique_by=lambda dim: dim % ndim) if ndim else st.just([]))
     turned = x.flip(dims)
-    assert_is(turned, np.flip(array, tuple(dims)))
+    assert_equal(turned, np.flip(array, tuple(dims)))
     assert turned.is_contiguous()
     turned.fill_(-1)
-    assert_is(x, array)
+    assert_equal(x, array)
 
 
 def test_flip_refuses(device: str) -> None:
@@ -227,7 +222,7 @@ def test_writing_to_a_view_shows_in_the_others(device: str) -> None:
     x, array = counted(device, 3, 4)
     x[1:].T[2].fill_(-1)
     array[1:].T[2] = -1
-    assert_is(x, array)
+    assert_equal(x, array)
 
 
 KEYS: list[Any] = [0, -1, slice(None), slice(1, None), slice(None, None, 2), slice(2, 1), slice(-9, 9), None, ...]
@@ -246,13 +241,13 @@ def test_basic_indexing(device: str, keys: tuple[Any, ...], shape: tuple[int, ..
         with pytest.raises(OutOfRangeError, match=r"tensor\[\.\.\.\]: got"):
             x[keys]
         return
-    assert_is(x[keys], expected)
+    assert_equal(x[keys], expected)
     x[keys] = 7
     array[keys] = 7
-    assert_is(x, array)
+    assert_equal(x, array)
     x[keys] = tensorplay.full((1,) * 3, -2.5)
     array[keys] = -2
-    assert_is(x, array)
+    assert_equal(x, array)
 
 
 def test_values_are_cast_and_broadcast_when_written(device: str) -> None:
@@ -266,8 +261,8 @@ def test_values_are_cast_and_broadcast_when_written(device: str) -> None:
 
 def test_integers_in_tensors_and_arrays_are_indices(device: str) -> None:
     x, array = counted(device, 3, 4)
-    assert_is(x[tensorplay.tensor(1, device=device)], array[1])
-    assert_is(x[np.int64(-1), np.array(2)], array[-1, 2])
+    assert_equal(x[tensorplay.tensor(1, device=device)], array[1])
+    assert_equal(x[np.int64(-1), np.array(2)], array[-1, 2])
 
 
 @pytest.mark.parametrize(
@@ -287,7 +282,7 @@ def test_bad_keys(device: str, key: Any, error: type[Exception], words: str) -> 
         x[key]
     with pytest.raises(error, match=words):
         x[key] = 1
-    assert_is(x, array)
+    assert_equal(x, array)
 
 
 def test_length_iteration_and_membership(device: str) -> None:
@@ -323,5 +318,5 @@ def test_expand_repeats_without_memory(device: str) -> None:
     x, array = counted(device, 1, 3)
     wide = x.expand(4, -1)
     assert wide.stride() == (0, 1)
-    assert_is(wide, np.broadcast_to(array, (4, 3)))
-    assert_is(x.squeeze(0).expand(2, 2, 3), np.broadcast_to(array[0], (2, 2, 3)))
+    assert_equal(wide, np.broadcast_to(array, (4, 3)))
+    assert_equal(x.squeeze(0).expand(2, 2, 3), np.broadcast_to(array[0], (2, 2, 3)))

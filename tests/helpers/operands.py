@@ -15,6 +15,7 @@ Array = npt.NDArray[Any]
 
 DTYPES = list(_dtype.DTYPES.values())
 FLOATING = [dtype for dtype in DTYPES if dtype.is_floating_point]
+REAL = [dtype for dtype in DTYPES if not dtype.is_complex]
 COMPLEX = [dtype for dtype in DTYPES if dtype.is_complex]
 INTEGERS = [dtype for dtype in DTYPES if dtype.category == _dtype.INT]
 
@@ -96,6 +97,12 @@ def read(tensor: tensorplay.Tensor) -> Array:
     """The elements in the dtype's widest kind."""
     array: Array = tensor.cpu().numpy()
     return array.astype(widest(tensor.dtype))
+
+
+def assert_equal(got: tensorplay.Tensor, expected: Any) -> None:
+    """The shape and the elements, nan being equal to nan."""
+    assert got.shape == expected.shape
+    np.testing.assert_array_equal(read(got), expected)
 
 
 def arranged(array: Array, dtype: tensorplay.DType, device: str, layout: str) -> Operand:
