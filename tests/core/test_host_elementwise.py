@@ -97,6 +97,26 @@ def test_powers_of_integers_wrap(dtype: _dtype.DType) -> None:
         assert binary("pow", [0, 1, -1, -1, 2], [-1, -3, -3, -2, -1], dtype) == ["0", "1", "-1", "1", "0"]
 
 
+@pytest.mark.parametrize(
+    ("exponent", "expected"),
+    [
+        (3.0, ["-8.0", "-1.0", "-0.0", "-inf"]),
+        (2.0, ["4.0", "1.0", "0.0", "inf"]),
+        (-1.0, ["-0.5", "-1.0", "-inf", "-0.0"]),
+        (0.0, ["1.0", "1.0", "1.0", "1.0"]),
+        (2.5, ["nan", "nan", "0.0", "inf"]),
+        (inf, ["inf", "1.0", "0.0", "inf"]),
+        (-inf, ["0.0", "1.0", "inf", "0.0"]),
+        (nan, ["nan", "nan", "nan", "nan"]),
+    ],
+)
+def test_powers_of_negative_bases(exponent: float, expected: list[str]) -> None:
+    bases = [-2.0, -1.0, -0.0, -inf]
+    assert binary("pow", bases, exponent, _dtype.float32) == expected
+    assert binary("pow", bases, [exponent] * 4, _dtype.float64) == expected
+    assert binary("pow", [*bases, 2.0], [exponent] * 4 + [2.0], _dtype.float32) == [*expected, "4.0"]
+
+
 def test_powers_of_one_half_are_no_roots() -> None:
     for dtype in (_dtype.float16, _dtype.float32, _dtype.float64):
         assert binary("pow", [-0.0, -inf, 4.0, -1.0], 0.5, dtype) == ["0.0", "inf", "2.0", "nan"]

@@ -81,9 +81,14 @@ def _sign(x: Array) -> Array:
 def _pow(a: Array, b: Array) -> Array:
     """Integers wrap; a negative power of an integer is 0 unless the base is 1 or -1, as in torch."""
     if a.dtype.kind == "f":
-        # Some versions of NumPy take a square root, which has other results for -0 and -inf.
-        is_root = (b == 0.5) & ((a == 0) | np.isneginf(a))
-        return np.where(is_root, np.abs(a), np.power(a, b))
+        # The sign apart: NumPy is slow at negative bases, and some versions take a square root of -0 and -inf.
+        power = np.power(np.abs(a), b)
+        is_odd, is_root = np.abs(np.fmod(b, 2)) == 1, np.floor(b) != b
+        if is_odd.any():
+            power = np.where(is_odd, np.copysign(power, a), power)
+        if is_root.any():
+            power = np.where(is_root & (a < 0) & np.isfinite(a), a.dtype.type("nan"), power)
+        return power
     inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b % 2), 0))
     return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0)))
 
