@@ -10,10 +10,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Shared machines stall now and then; a deadline would make tests fail by chance.
-settings.register_profile("tensorplay", deadline=None, max_examples=60, print_blob=True)
+# Shared machines stall now and then; a deadline would make tests fail by chance. `device` is the same in all examples.
+settings.register_profile(
+    "tensorplay",
+    deadline=None,
+    max_examples=60,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 settings.load_profile("tensorplay")
 
 

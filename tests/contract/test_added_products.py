@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.operands import COMPLEX, FLOATING, INTEGERS, assert_close, held, layouts, operand, poisoned, seeds
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay import _dtype
 from tensorplay.errors import DTypeError, InvalidArgumentError
-
-same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 MULTIPLIED = [*FLOATING, *COMPLEX, *INTEGERS]
 sizes = st.sampled_from([0, 1, 2, 5, 17])
@@ -36,7 +34,6 @@ def factor(dtype: tensorplay.DType, value: float) -> Any:
 
 
 @pytest.mark.parametrize("name", FAMILY)
-@same_device
 @given(
     count=st.integers(0, 3),
     m=sizes,

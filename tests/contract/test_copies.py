@@ -23,13 +23,10 @@ from helpers.operands import (
     special,
     widest,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError
-
-same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
 
 #: Numbers at which casts differ: what narrow integers wrap, what integers cannot hold, what half types round.
 EDGES = [300.7, -300.7, 3e9, -3e9, 1e20, -1e20, 65519.0, 65520.0, 2049.0, 2051.0, 2.0**-24, 2.0**-25]
@@ -81,7 +78,6 @@ def test_casts_of_special_numbers(device: str, source: tensorplay.DType) -> None
             assert_same(read(x.to(target)), cast(array, target))
 
 
-@same_device
 @given(shape=shapes, source=dtypes, target=dtypes, layout=layouts, seed=seeds)
 def test_casts(
     device: str,

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.operands import assert_close, operand, seeds
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError
-
-same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 summed = st.sampled_from([tensorplay.float32, tensorplay.float64, tensorplay.complex64, tensorplay.int64])
 
@@ -42,7 +40,6 @@ def equations(draw: st.DrawFn) -> tuple[str, list[tuple[int, ...]]]:
     return equation, shapes
 
 
-@same_device
 @given(case=equations(), dtype=summed, seed=seeds)
 def test_einsum(device: str, case: tuple[str, list[tuple[int, ...]]], dtype: tensorplay.DType, seed: int) -> None:
     equation, shapes = case
@@ -94,7 +91,6 @@ def test_einsum_refuses_other_arguments(device: str) -> None:
         tensorplay.einsum(x, x)
 
 
-@same_device
 @given(
     shape=st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple),
     count=st.integers(0, 3),

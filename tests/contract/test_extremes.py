@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.operands import REAL, arranged, assert_equal, layouts, seeds, special
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay.errors import DTypeError, OutOfRangeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-few = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=12)
 real = pytest.mark.parametrize("dtype", REAL, ids=lambda dtype: dtype.name)
 shapes = st.lists(st.sampled_from([1, 2, 3, 5, 9]), min_size=1, max_size=4).map(tuple)
 

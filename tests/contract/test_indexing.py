@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.operands import DTYPES, counted, place, read, values
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay.errors import DTypeError, IndexTypeError, InvalidArgumentError, OutOfRangeError
 
-same_device = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=200)
 Array = np.ndarray[Any, Any]
 
 
@@ -93,7 +93,7 @@ def moved(key: tuple[Any, ...], device: str, kind: int) -> Any:
     return tuple(map(one, key)) if len(key) > 1 else one(key[0])
 
 
-@same_device
+@many
 @given(shape=st.lists(st.integers(0, 4), max_size=4).map(tuple), kind=st.integers(0, 3), data=st.data())
 def test_reading_and_writing(device: str, shape: tuple[int, ...], kind: int, data: st.DataObject) -> None:
     x, array = counted(device, *shape)
@@ -237,7 +237,7 @@ def test_nothing_to_pick_from(device: str) -> None:
         x[[0]]
 
 
-@same_device
+@many
 @given(shape=st.lists(st.integers(0, 5), max_size=4).map(tuple), seed=st.integers(0, 2**16))
 def test_places_that_are_not_zero(device: str, shape: tuple[int, ...], seed: int) -> None:
     array = np.random.default_rng(seed).integers(-1, 2, shape)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from helpers.operands import DTYPES, place, seeds, values
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorplay
@@ -18,7 +18,7 @@ from tensorplay import _operands, _plugins, _tables
 from tensorplay.errors import InternalError, TensorPlayError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-many = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=100)
 
 sizes = st.sampled_from([0, 1, 1, 2, 2, 3])
 shapes = st.lists(sizes, max_size=3).map(tuple)

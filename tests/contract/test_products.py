@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.operands import COMPLEX, FLOATING, INTEGERS, assert_close, dtypes, layouts, operand, seeds
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorplay
@@ -13,7 +13,6 @@ from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
 INDICES = [tensorplay.int32, tensorplay.int64]
 
-same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 sizes = st.sampled_from([0, 1, 2, 5, 17, 40])
 multiplied = st.sampled_from([*FLOATING, *COMPLEX, *INTEGERS])
@@ -32,7 +31,6 @@ def factors(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return a, b
 
 
-@same_device
 @given(both=factors(), dtype=multiplied, layout_a=layouts, layout_b=layouts, seed=seeds)
 def test_matmul(
     device: str,
@@ -81,7 +79,6 @@ def test_matmul_refuses(device: str) -> None:
         x @ 2
 
 
-@same_device
 @given(
     lead=st.lists(st.integers(0, 3), max_size=3).map(tuple),
     k=sizes,
@@ -120,7 +117,6 @@ def test_linear_refuses(device: str) -> None:
 
 
 @pytest.mark.parametrize("index_dtype", INDICES, ids=lambda dtype: dtype.name)
-@same_device
 @given(dtype=dtypes, layout=layouts, seed=seeds, data=st.data())
 def test_index_select(
     device: str, index_dtype: tensorplay.DType, dtype: tensorplay.DType, layout: str, seed: int, data: st.DataObject
@@ -132,7 +128,6 @@ def test_index_select(
     assert_close(x.index_select(dim, index), array.take(rows, dim), dtype)
 
 
-@same_device
 @given(dtype=dtypes, index_dtype=st.sampled_from(INDICES), shape=st.lists(st.integers(0, 3), max_size=3), seed=seeds)
 def test_embedding(
     device: str, dtype: tensorplay.DType, index_dtype: tensorplay.DType, shape: list[int], seed: int

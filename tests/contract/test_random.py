@@ -7,19 +7,16 @@ import math
 import numpy as np
 import pytest
 from helpers.operands import FLOATING, PRECISION, read
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
-same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
 floats = pytest.mark.parametrize("dtype", FLOATING, ids=lambda dtype: dtype.name)
 
 
 @floats
-@same_device
 @given(seed=st.integers(0, 2**64 - 1), numel=st.integers(0, 300), low=st.floats(-4, 4), span=st.floats(0, 8))
 def test_uniform_numbers_are_those_of_the_host(
     device: str, dtype: tensorplay.DType, seed: int, numel: int, low: float, span: float
@@ -34,7 +31,6 @@ def test_uniform_numbers_are_those_of_the_host(
 
 
 @floats
-@same_device
 @given(seed=st.integers(0, 2**64 - 1), numel=st.integers(0, 300))
 def test_normal_numbers_are_those_of_the_host(device: str, dtype: tensorplay.DType, seed: int, numel: int) -> None:
     drawn = []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.operands import DTYPES, assert_equal, counted, operand, seeds
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorplay
 import tensorplay.nn.functional as F
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
-few = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=12)
 shapes = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
 layouts = st.sampled_from(["contiguous", "transposed", "stepped"])
 

@@ -23,7 +23,7 @@ from helpers.operands import (
     seeds,
     special,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorplay
@@ -31,7 +31,6 @@ from tensorplay import _dtype
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 shapes = st.lists(st.sampled_from([0, 1, 2, 3, 5, 33]), max_size=4).map(tuple)
 OPS = ["sum", "mean", "prod", "amax", "amin", "any", "all"]
@@ -175,7 +174,6 @@ def softmax(x: Any, dim: int) -> Any:
     return powers / powers.sum(axis=dim, keepdims=True)
 
 
-@same_device
 @given(shape=shapes.filter(len), dtype=floating, layout=layouts, seed=seeds, data=st.data())
 def test_softmax(
     device: str, shape: tuple[int, ...], dtype: tensorplay.DType, layout: str, seed: int, data: st.DataObject
@@ -211,7 +209,6 @@ def test_softmax_refuses(device: str) -> None:
     assert_close(x.softmax(0, tensorplay.float32), softmax(np.arange(3.0), 0), tensorplay.float32)
 
 
-@same_device
 @given(
     lead=st.lists(st.integers(0, 4), max_size=2).map(tuple),
     tail=st.lists(st.sampled_from([1, 2, 7, 40]), min_size=1, max_size=2).map(tuple),

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.operands import DTYPES, assert_close, assert_equal, counted, operand
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay import _dtype
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
-few = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=25)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.operands import COMPLEX, DTYPES, FLOATING, REAL, assert_close, layouts, operand, place, read, seeds
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=15)
 shapes = st.lists(st.sampled_from([1, 2, 3, 5, 9]), min_size=1, max_size=4).map(tuple)
 of_fractions = pytest.mark.parametrize("dtype", [*FLOATING, *COMPLEX], ids=lambda dtype: dtype.name)
 

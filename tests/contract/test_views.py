@@ -7,19 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.operands import assert_equal, counted, dtypes, seeds
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError, StateError
 
-same_device = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
 small = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 
 
-@same_device
 @given(shape=small, data=st.data())
 def test_views_in_a_row(device: str, shape: tuple[int, ...], data: st.DataObject) -> None:
     x, array = counted(device, *shape)
@@ -59,7 +55,6 @@ def test_views_in_a_row(device: str, shape: tuple[int, ...], data: st.DataObject
         assert_equal(x.contiguous(), array)
 
 
-@same_device
 @given(shape=small, data=st.data())
 def test_view_and_reshape(device: str, shape: tuple[int, ...], data: st.DataObject) -> None:
     x, array = counted(device, *shape)
@@ -125,7 +120,6 @@ def test_as_strided_stays_inside_the_storage(device: str) -> None:
         x.as_strided((2,), (-1,), 5)
 
 
-@same_device
 @given(shape=small, source=dtypes, target=dtypes, data=st.data())
 def test_view_as_another_dtype(
     device: str, shape: tuple[int, ...], source: tensorplay.DType, target: tensorplay.DType, data: st.DataObject
@@ -195,7 +189,6 @@ def test_parts_of_complex_numbers(device: str) -> None:
         tensorplay.view_as_complex(plain.T)
 
 
-@same_device
 @given(shape=small, data=st.data())
 def test_flip(device: str, shape: tuple[int, ...], data: st.DataObject) -> None:
     x, array = counted(device, *shape)
@@ -228,7 +221,6 @@ def test_writing_to_a_view_shows_in_the_others(device: str) -> None:
 KEYS: list[Any] = [0, -1, slice(None), slice(1, None), slice(None, None, 2), slice(2, 1), slice(-9, 9), None, ...]
 
 
-@same_device
 @given(
     keys=st.lists(st.sampled_from(KEYS), max_size=5).map(tuple), shape=st.sampled_from([(3,), (2, 3), (4, 2, 3), ()])
 )

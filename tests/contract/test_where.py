@@ -18,13 +18,12 @@ from helpers.operands import (
     seeds,
     special,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import tensorplay
 from tensorplay.errors import DTypeError
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(three=broadcastable(3), dtype_a=dtypes, dtype_b=dtypes, layout=layouts, seed=seeds)
 def test_where(
     device: str,
