@@ -96,6 +96,7 @@ def test_broken_library_is_told_with_the_loaders_text(machine: Machine) -> None:
     out = machine.run("print(cuda.is_available(), cuda.unavailable_reason())")
     assert out.startswith("False no NVIDIA driver: libcuda.so.1 does not load (")
     assert str(machine.folder) in out
+    assert "TENSORPLAY_CUDA_RUNTIME=emulated" in out
 
 
 def test_old_driver(machine: Machine) -> None:

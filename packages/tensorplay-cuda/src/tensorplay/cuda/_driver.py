@@ -40,7 +40,10 @@ def driver_version() -> int:
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        raise DriverError(f"no NVIDIA driver: libcuda.so.1 does not load ({error})") from None
+        raise DriverError(
+            f"no NVIDIA driver: libcuda.so.1 does not load ({error}); "
+            "TENSORPLAY_CUDA_RUNTIME=emulated runs an emulated device, for tests"
+        ) from None
     version = ctypes.c_int(0)
     try:
         status = int(cuda.cuDriverGetVersion(ctypes.byref(version)))
