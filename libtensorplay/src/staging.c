@@ -101,10 +101,9 @@ static tp_status_t send(staging_t *self, char *target, const char *source, size_
 static tp_status_t fetch(staging_t *self, char *target, const char *source, size_t nbytes, const char *operation) {
   int32_t i = 0;
   for (size_t queued = 0, fetched = 0; fetched < nbytes; i = (i + 1) % PIECES) {
-    /* Both pieces are on their way before the first is waited for. */
+    /* Both pieces are on their way before the first is waited for; their earlier uses lie before in the stream. */
     for (; queued < smaller(nbytes, fetched + PIECES * PIECE_NBYTES); queued += PIECE_NBYTES) {
       int32_t next = (int32_t)(queued / PIECE_NBYTES % PIECES);
-      TP_TRY(wait(&self->pieces[next], operation));
       TP_TRY(queue(self, &self->pieces[next], self->memory + (size_t)next * PIECE_NBYTES, source + queued,
                    smaller(PIECE_NBYTES, nbytes - queued), cudaMemcpyDeviceToHost, operation));
     }
