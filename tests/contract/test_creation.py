@@ -94,7 +94,7 @@ def test_arange_of_integers(device: str, arguments: tuple[int, ...], expected: A
 
 def test_arange_of_fractions(device: str) -> None:
     assert_close(tensorplay.arange(0, 1, 0.1, device=device), np.arange(0, 1, 0.1), tensorplay.float32)
-    for bad in [(0, 5, 0), (0, 5, -1), (5, 0), (0.0, float("inf")), (float("nan"),)]:
+    for bad in [(0.0, 1e20, 2**63), (0, 5, 0), (0, 5, -1), (5, 0), (0.0, float("inf")), (float("nan"),)]:
         with pytest.raises(InvalidArgumentError, match="arange: got"):
             tensorplay.arange(*bad, device=device)
 

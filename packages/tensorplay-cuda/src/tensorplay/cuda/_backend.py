@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplay import _dtype
+from tensorplay import _dtype, _operands
 from tensorplay._backend import Scalar
 from tensorplay._device import Device
 from tensorplay._dtype import DType
@@ -133,6 +133,8 @@ class CudaBackend(Operations, Exchange):
 
     def arange(self, start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Tensor:
         is_float = isinstance(start, float) or isinstance(step, float)
+        if is_float and not isinstance(start, type(step)):
+            _operands.arange(start, step, numel, dtype, device)  # C takes an integer of any size as a fraction
         return self.made(
             "arange", (start, step, numel, dtype, device),
             native.tp_tensor_arange_float if is_float else native.tp_tensor_arange_int,
