@@ -122,7 +122,7 @@ def test_layer(device: str) -> None:
         ({"scale_factor": -1}, "numbers above 0"),
         ({"scale_factor": (1, 2, 3)}, "expected 2 numbers"),
         ({"size": 2, "mode": "cubic"}, "got mode 'cubic'"),
-        ({"size": 2, "mode": "linear"}, "expected other dimensions"),
+        ({"size": 2, "mode": "linear"}, "expected 3 dimensions"),
         ({"size": 2, "align_corners": False}, "align_corners"),
     ],
 )
@@ -130,6 +130,8 @@ def test_refusals(device: str, arguments: dict[str, Any], words: str) -> None:
     x = tensorplay.ones(1, 1, 2, 2, device=device)
     with pytest.raises(InvalidArgumentError, match=f"interpolate: .*{words}"):
         functional.interpolate(x, **arguments)
+    with pytest.raises(InvalidArgumentError, match=r"interpolate: got shape \(2,\) .*expected 3 or 4 or 5 dimensions"):
+        functional.interpolate(x[0, 0, 0], 3)
 
 
 def test_integers_are_not_mixed(device: str) -> None:

@@ -84,7 +84,7 @@ def test_embedding_takes_int32_and_shares_what_it_was_given(device: str) -> None
 
 def test_refusals(device: str) -> None:
     x = tensorplay.ones(2, 3, device=device)
-    with pytest.raises(DTypeError, match="normalize: got .*int64"):
+    with pytest.raises(DTypeError, match="normalize: got dtype int64"):
         functional.normalize(x.long())
     with pytest.raises(InvalidArgumentError, match="p=0"):
         functional.normalize(x, p=0.0)

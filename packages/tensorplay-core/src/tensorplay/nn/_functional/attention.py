@@ -94,7 +94,7 @@ def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     elif mask.dtype in (dtype, _dtype.float32):
         scores, allowed = scores + mask, mask > -math.inf
     else:
-        raise DTypeError(f"{_NAME}: got a mask of {mask.dtype}, expected bool or the query's {dtype}")
+        raise DTypeError(f"{_NAME}: got a mask of dtype {mask.dtype.name}, expected bool or the query's {dtype.name}")
     # Where every key of a row is excluded, softmax alone is nan.
     return where(allowed, softmax(scores, -1), 0.0).to(dtype)
 

@@ -32,7 +32,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     """
     _dispatch.check_tensor("normalize", input)
     if not input.dtype.is_floating_point:
-        raise DTypeError(f"normalize: got {input.dtype}, expected a floating dtype")
+        raise DTypeError(f"normalize: got dtype {input.dtype.name}, expected a floating dtype")
     p, dim = _dispatch.real("normalize", p), _shape.integer("normalize", dim)
     if not p > 0:
         raise InvalidArgumentError(f"normalize: got p={p}, expected a number greater than 0")

@@ -58,8 +58,12 @@ def interpolate(
     _dispatch.check_tensor(_NAME, input)
     kind = choice(_NAME, "mode", mode, ("nearest", "nearest-exact", "area", *_MIXING))
     count = input.ndim - 2
-    if count not in ((_MIXING[kind],) if kind in _MIXING else (1, 2, 3)) or (kind == "area" and count == 3):
-        raise InvalidArgumentError(f"{_NAME}: got shape {input.shape} for mode {kind!r}, expected other dimensions")
+    counts = (_MIXING[kind],) if kind in _MIXING else (1, 2) if kind == "area" else (1, 2, 3)
+    if count not in counts:
+        known = " or ".join(str(2 + sizes) for sizes in counts)
+        raise InvalidArgumentError(
+            f"{_NAME}: got shape {input.shape} for mode {kind!r}, expected {known} dimensions: batch, channels, sizes"
+        )
     if align_corners is not None:
         _dispatch.flag(_NAME, "align_corners", align_corners)
         if kind not in _MIXING:
