@@ -70,7 +70,7 @@ from ._gradient import (
     no_grad,
     set_grad_enabled,
 )
-from ._host import backend as _host_backend
+from ._host.backend import backend as _host_backend
 from ._limits import finfo, iinfo
 from ._ops.activation import gelu, silu, softplus
 from ._ops.choice import where
