@@ -73,3 +73,5 @@ def test_masked_fill_and_clamp(device: str) -> None:
     assert tensorplay.arange(3, device=device).masked_fill(x < 1, 9.5).tolist() == [9, 9, 2]
     with pytest.raises(DTypeError, match="masked_fill: got"):
         tensorplay.arange(3, device=device).masked_fill(x < 0, 1j)
+    with pytest.raises(DTypeError, match="masked_fill: got a mask of float32, expected bool"):
+        x.masked_fill(x, 0)

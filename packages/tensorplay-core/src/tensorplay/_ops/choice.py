@@ -58,6 +58,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Scalar | Tensor, *, out: Ten
         A number, or a tensor without dimensions.
     """
     _dispatch.check_tensor("masked_fill", input, mask)
+    if mask.dtype is not _dtype.bool:
+        raise DTypeError(f"masked_fill: got a mask of {mask.dtype.name}, expected bool")
     plain = _dispatch.tensor_or_number("masked_fill", value)
     if _dispatch.is_tensor(plain):
         if plain.ndim:
