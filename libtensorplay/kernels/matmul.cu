@@ -5,6 +5,9 @@
 #include "block.h"
 #include "element.h"
 #include "args_matmul.h"
+#ifdef __CUDACC__
+#include "fragment.h"
+#endif
 
 namespace tp_matmul {
 
@@ -143,22 +146,24 @@ TP_DEVICE Real factor_of(const double *parts) {
 
 /* addend: where the batch's begins, or NULL. */
 template <typename T>
+TP_DEVICE void store_sum(const tp_matmul_args_t &p, const T *addend, T *out, real_t<T> sum, long long row,
+                         long long column) {
+  using Real = real_t<T>;
+  Real value = sum;
+  if (p.alpha[0] != 1 || p.alpha[1] != 0) {
+    value = Real();
+    accumulate(value, factor_of<Real>(p.alpha), sum);
+  }
+  if (addend) accumulate(value, factor_of<Real>(p.beta), tp_wide(addend[row * p.addend_row + column]));
+  out[row * p.out_row + column] = tp_cast<T>(value);
+}
+
+template <typename T>
 TP_DEVICE void store_patch(const tp_matmul_args_t &p, const T *addend, T *out, const real_t<T> *sums, long long row,
                            long long column) {
-  using Real = real_t<T>;
-  bool scaled = p.alpha[0] != 1 || p.alpha[1] != 0;
   for (int i = 0; i < ROWS && row + i < p.m; ++i)
-    for (int j = 0; j < COLUMNS && column + j < p.n; ++j) {
-      Real value = sums[i * COLUMNS + j];
-      if (scaled) {
-        Real sum = value;
-        value = Real();
-        accumulate(value, factor_of<Real>(p.alpha), sum);
-      }
-      if (addend)
-        accumulate(value, factor_of<Real>(p.beta), tp_wide(addend[(row + i) * p.addend_row + column + j]));
-      out[(row + i) * p.out_row + column + j] = tp_cast<T>(value);
-    }
+    for (int j = 0; j < COLUMNS && column + j < p.n; ++j)
+      store_sum(p, addend, out, sums[i * COLUMNS + j], row + i, column + j);
 }
 
 /* One tile. On the GPU a thread holds the sums of one patch in registers, and a block of fewer threads
@@ -201,6 +206,170 @@ TP_DEVICE void multiply_tile(const tp_matmul_args_t &p, const T *a, const T *b, 
 #undef TP_SUMS
 }
 
+#ifdef __CUDACC__
+/* The same for half types, on tensor cores. Elements stay as they are, and so does their order: a slab's runs are lines
+ * (rows of a, columns of b) or those of one k, as the operand has them; TILE runs of TILE elements either way. */
+namespace warps {
+
+/* ROWS x COLUMNS: a patch, which one warp sums. DEPTH: the slab's share of k. PITCH: from one run to the next in shared
+ * memory; 8 neighbouring ones lie in different banks. UNIT: elements that are moved together. */
+enum { ROWS = 16, COLUMNS = 32, DEPTH = TILE, PITCH = TILE + 8, UNIT = 8 };
+enum { ACROSS = TILE / COLUMNS, PATCHES = ACROSS * (TILE / ROWS), EIGHTS = COLUMNS / 8 };
+enum { UNITS = TILE * DEPTH / UNIT, SHARE = UNITS / TP_BLOCK_THREADS };
+
+template <typename T>
+struct alignas(16) unit_t {
+  T at[UNIT];
+};
+
+/* What becomes a slab: `runs` runs of `length` elements are inside the operand, or more than a slab has. */
+template <typename T>
+struct part_t {
+  const T *first;
+  long long run_stride, stride, runs, length;
+
+  __device__ part_t(const T *x, long long line_stride, long long k_stride, long long lines, long long depth)
+      : first(x),
+        run_stride(k_stride == 1 ? line_stride : k_stride),
+        stride(k_stride == 1 ? 1 : line_stride),
+        runs(k_stride == 1 ? lines : depth),
+        length(k_stride == 1 ? depth : lines) {}
+
+  /* Whether every unit is aligned, and inside or outside as a whole, here and in the parts of all other k. */
+  __device__ bool in_units() const {
+    return stride == 1 && length % UNIT == 0 && run_stride % UNIT == 0 &&
+           reinterpret_cast<unsigned long long>(first) % sizeof(unit_t<T>) == 0;
+  }
+};
+
+/* Unit number i of a slab is in this run and begins with that element. */
+TP_DEVICE int run_of(int i) { return i / (TILE / UNIT); }
+TP_DEVICE int begin_of(int i) { return i % (TILE / UNIT) * UNIT; }
+
+template <typename T>
+TP_DEVICE unit_t<T> read_unit(const part_t<T> &part, int i) {
+  int run = run_of(i), begin = begin_of(i);
+  if (run >= part.runs || begin >= part.length) return unit_t<T>();
+  return *reinterpret_cast<const unit_t<T> *>(part.first + run * part.run_stride + begin);
+}
+
+template <typename T>
+TP_DEVICE void write_unit(T *slab, int i, const unit_t<T> &unit) {
+  *reinterpret_cast<unit_t<T> *>(slab + run_of(i) * PITCH + begin_of(i)) = unit;
+}
+
+/* Both slabs, of parts in units. A thread reads its share before it writes the first: it waits for memory once. */
+template <typename T>
+TP_DEVICE void load_units(const part_t<T> &a, const part_t<T> &b, T *slab_a, T *slab_b) {
+  for (int first = tp_thread(); first < UNITS; first += SHARE * tp_threads()) {
+    unit_t<T> units_a[SHARE], units_b[SHARE];
+    for (int j = 0; j < SHARE; ++j) {
+      int i = tp_least(first + j * tp_threads(), UNITS - 1);
+      units_a[j] = read_unit(a, i);
+      units_b[j] = read_unit(b, i);
+    }
+    for (int j = 0; j < SHARE; ++j) {
+      int i = tp_least(first + j * tp_threads(), UNITS - 1); /* the last one more than once, with the same elements */
+      write_unit(slab_a, i, units_a[j]);
+      write_unit(slab_b, i, units_b[j]);
+    }
+  }
+}
+
+/* One slab, of any part; zeros stand for what lies outside, here and in units. */
+template <typename T>
+TP_DEVICE_COLD void load_elements(part_t<T> part, T *slab) {
+#pragma unroll 1
+  TP_FOR(i, UNITS) {
+    int run = run_of(i), begin = begin_of(i);
+    const T *from = part.first + run * part.run_stride + begin * part.stride;
+    long long count = run < part.runs ? part.length - begin : 0;
+    unit_t<T> unit;
+    for (int j = 0; j < UNIT; ++j) unit.at[j] = j < count ? from[j * part.stride] : T();
+    write_unit(slab, i, unit);
+  }
+}
+
+/* sums += the patch's share of a slab. a and b point at the patch's first row and column. */
+template <typename T>
+TP_DEVICE void add_slab(const T *a, const T *b, bool a_along_k, bool b_along_k, float (&sums)[EIGHTS][4]) {
+  int b_line = b_along_k ? PITCH : 1, a_k = a_along_k ? 1 : PITCH, b_k = b_along_k ? 1 : PITCH;
+  for (int k = 0; k < DEPTH; k += 16) {
+    tp_fragment rows = tp_fragment_load(a + k * a_k, PITCH, a_along_k);
+    for (int j = 0; j < EIGHTS; j += 2) {
+      tp_fragment columns = tp_fragment_load(b + k * b_k + 8 * j * b_line, PITCH, b_along_k);
+      tp_fragment_multiply<T>(rows, columns, 0, sums[j]);
+      tp_fragment_multiply<T>(rows, columns, 1, sums[j + 1]);
+    }
+  }
+}
+
+/* The patch of a warp as rows, PITCH apart. */
+TP_DEVICE void write_sums(const float (&sums)[EIGHTS][4], float *patch) {
+  int lane = tp_thread() % TP_WARP;
+  float *at = patch + lane / 4 * PITCH + lane % 4 * 2;
+  for (int j = 0; j < EIGHTS; ++j)
+    for (int s = 0; s < 4; ++s) at[s / 2 * 8 * PITCH + j * 8 + s % 2] = sums[j][s];
+}
+
+/* One tile, by a block of whole warps; fewer than there are patches make several passes. */
+template <typename T>
+TP_DEVICE void multiply_tile(const tp_matmul_args_t &p, const T *a, const T *b, const T *addend, T *out,
+                             long long row, long long column) {
+  TP_SHARED(float, patches, TILE * PITCH); /* after the last slab, where these were */
+  static_assert(sizeof(patches) == 2 * TILE * PITCH * sizeof(T), "two slabs take the room of one tile");
+  T *slab_a = reinterpret_cast<T *>(patches), *slab_b = slab_a + TILE * PITCH;
+  bool a_along_k = p.a_col == 1, b_along_k = p.b_row == 1;
+  int a_line = a_along_k ? PITCH : 1, b_line = b_along_k ? PITCH : 1;
+  bool in_units = part_t<T>(a + row * p.a_row, p.a_row, p.a_col, p.m - row, p.k).in_units() &&
+                  part_t<T>(b + column * p.b_col, p.b_col, p.b_row, p.n - column, p.k).in_units();
+  int lane = tp_thread() % TP_WARP, pass = tp_threads() / TP_WARP;
+  for (int first = 0; first < PATCHES; first += pass) {
+    int patch = first + tp_thread() / TP_WARP;
+    int patch_row = patch / ACROSS * ROWS, patch_column = patch % ACROSS * COLUMNS;
+    bool live = patch < PATCHES && row + patch_row < p.m && column + patch_column < p.n;
+    float sums[EIGHTS][4] = {};
+    for (long long k = 0; k < p.k; k += DEPTH) {
+      part_t<T> part_a(a + row * p.a_row + k * p.a_col, p.a_row, p.a_col, p.m - row, p.k - k);
+      part_t<T> part_b(b + column * p.b_col + k * p.b_row, p.b_col, p.b_row, p.n - column, p.k - k);
+      if (in_units) {
+        load_units(part_a, part_b, slab_a, slab_b);
+      } else {
+        load_elements(part_a, slab_a);
+        load_elements(part_b, slab_b);
+      }
+      tp_block_sync();
+      if (live) add_slab(slab_a + patch_row * a_line, slab_b + patch_column * b_line, a_along_k, b_along_k, sums);
+      tp_block_sync();
+    }
+    if (live) {
+      float *sum = patches + patch_row * PITCH + patch_column;
+      write_sums(sums, sum);
+      tp_warp_sync();
+      long long l = column + patch_column + lane;
+#pragma unroll 4
+      for (int i = 0; i < ROWS && row + patch_row + i < p.m && l < p.n; ++i)
+        store_sum(p, addend, out, sum[i * PITCH + lane], row + patch_row + i, l);
+    }
+    tp_block_sync();
+  }
+}
+
+}  // namespace warps
+#endif
+
+/* By tensor cores where the GPU has them for T. */
+template <typename T>
+TP_DEVICE void make_tile(const tp_matmul_args_t &p, const T *a, const T *b, const T *addend, T *out, long long row,
+                         long long column) {
+#ifdef __CUDACC__
+  if constexpr (tp_has_fragments<T>)
+    warps::multiply_tile(p, a, b, addend, out, row, column);
+  else
+#endif
+    multiply_tile(p, a, b, addend, out, row, column);
+}
+
 template <typename T>
 TP_DEVICE void multiply(const tp_matmul_args_t &p) {
   for (long long batch = blockIdx.z; batch < p.batch; batch += gridDim.z) {
@@ -209,14 +378,14 @@ TP_DEVICE void multiply(const tp_matmul_args_t &p) {
     T *out = tp_at<T>(p.out) + batch * p.out_batch;
     for (long long row = static_cast<long long>(blockIdx.y) * TILE; row < p.m;
          row += static_cast<long long>(gridDim.y) * TILE)
-      TP_FOR_TILES(column, p.n, TILE) multiply_tile(p, a, b, addend, out, row, column);
+      TP_FOR_TILES(column, p.n, TILE) make_tile(p, a, b, addend, out, row, column);
   }
 }
 
 }  // namespace tp_matmul
 
-TP_KERNEL_COOPERATIVE(tp_k_matmul_f16, tp_matmul_args_t) { tp_matmul::multiply<__half>(p); }
-TP_KERNEL_COOPERATIVE(tp_k_matmul_bf16, tp_matmul_args_t) { tp_matmul::multiply<__nv_bfloat16>(p); }
+TP_KERNEL_RESIDENT(tp_k_matmul_f16, tp_matmul_args_t, 2) { tp_matmul::multiply<__half>(p); }
+TP_KERNEL_RESIDENT(tp_k_matmul_bf16, tp_matmul_args_t, 2) { tp_matmul::multiply<__nv_bfloat16>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_matmul_f32, tp_matmul_args_t) { tp_matmul::multiply<float>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_matmul_f64, tp_matmul_args_t) { tp_matmul::multiply<double>(p); }
 TP_KERNEL_COOPERATIVE(tp_k_matmul_c64, tp_matmul_args_t) { tp_matmul::multiply<tp_complex64>(p); }
