@@ -73,6 +73,12 @@ tp_status_t tp__foreign_record_stream(tp__foreign_t *foreign, tp_stream_t *strea
 /* Whether the stream is done with what was queued before the drop. An event is recorded where it is not, unless
  * the stream is being captured: that is done once the capture has ended. */
 static bool is_done(use_t *use) {
+  if (tp__stream_is_external(use->stream)) {
+    /* Its owner may have destroyed it, and CUDA follows the handle of a stream that is gone. */
+    cudaError_t error = cudaDeviceSynchronize();
+    if (error) (void)cudaGetLastError();
+    return error != cudaErrorStreamCaptureUnsupported;
+  }
   if (!use->recorded) {
     if (tp__stream_is_capturing(use->stream)) return false;
     cudaError_t error = cudaStreamQuery(tp__stream_cuda(use->stream));
@@ -81,8 +87,6 @@ static bool is_done(use_t *use) {
       (void)cudaGetLastError(); /* where it failed, the next poll tries again */
       return false;
     }
-    /* An external stream that its owner has destroyed: only the whole device tells when its work is done. */
-    if (error == cudaErrorInvalidResourceHandle) error = cudaDeviceSynchronize();
     if (error) (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
     return true;
   }

@@ -1,6 +1,7 @@
 /* DLPack and memory of other libraries: descriptions, ownership, order between streams, refusals. */
 #include <pthread.h>
 
+#include "alloc/alloc.h"
 #include "tp_emulated.h"
 #include "values.h"
 
@@ -305,14 +306,23 @@ static void test_external_streams(void) {
   tp_stream_t *theirs = tp_stream_external(0, (uintptr_t)handle);
   CHECK(theirs && theirs == tp_stream_external(0, (uintptr_t)handle) && tp_stream_device(theirs) == 0);
   CHECK(tp__stream_is_external(theirs) && !tp__stream_is_external(own));
+  int64_t active = tp_memory_stat(0, TP_STAT_active);
   tp_tensor_t *a = tp_tensor_empty(TP_DTYPE_float32, 0, 1, SIZES(24));
   uintptr_t address = tp_tensor_data(a);
   CHECK_OK(tp_tensor_record_stream(a, theirs));
   CHECK(cudaStreamDestroy(handle) == cudaSuccess);
-  tp_tensor_release(a); /* the device is waited for, as nothing else tells of a stream that is gone */
+  /* Nothing is asked of the stream, which is gone: the block waits until the device was waited for. */
+  int64_t asked = tp_emulated_call_count("cudaEventRecord", 0), waited = tp_emulated_call_count("cudaDeviceSynchronize", 0);
+  tp_tensor_release(a);
   tp_tensor_t *b = tp_tensor_empty(TP_DTYPE_float32, 0, 1, SIZES(24));
-  CHECK(tp_tensor_data(b) == address);
+  CHECK(tp_tensor_data(b) != address && tp_memory_stat(0, TP_STAT_active) == active + 2);
   tp_tensor_release(b);
+  CHECK(tp_emulated_call_count("cudaEventRecord", 0) == asked);
+  /* A request for which the driver would be asked waits for it. */
+  tp_tensor_t *large = tp_tensor_empty(TP_DTYPE_float32, 0, 1, SIZES(1 << 22));
+  CHECK(tp_emulated_call_count("cudaDeviceSynchronize", 0) == waited + 1);
+  CHECK(tp_memory_stat(0, TP_STAT_active) == active + 1);
+  tp_tensor_release(large);
 }
 
 int main(void) {

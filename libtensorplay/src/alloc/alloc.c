@@ -155,7 +155,11 @@ static tp_status_t obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbyte
   /* 1. A block of an idle stream: nothing has to wait for it. */
   if (!capturing && (*out = take_over(heap, class, nbytes, stream, true))) return TP_OK;
 
-  /* 2. The driver. */
+  /* 2. Blocks that external streams used: waiting for the device costs less than memory from the driver. */
+  if (!capturing && tp__defer_wait_external(heap) && (*out = find_anywhere(heap, class, nbytes, stream)))
+    return TP_OK;
+
+  /* 3. The driver. */
   size_t segment_nbytes = tp__segment_size(nbytes);
   bool refused;
   tp_status_t status = tp__segment_obtain(heap, class, segment_nbytes, stream, out, &refused);
@@ -164,15 +168,15 @@ static tp_status_t obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbyte
   size_t total;
   TP_TRY(device_total(&total));
   if (!capturing && segment_nbytes <= total) {
-    /* 3. A block of a busy stream: this stream waits, the host does not. */
+    /* 4. A block of a busy stream: this stream waits, the host does not. */
     if ((*out = take_over(heap, class, nbytes, stream, false))) return TP_OK;
 
-    /* 4. Blocks that other streams still use: the host waits. */
+    /* 5. Blocks that other streams still use: the host waits. */
     heap->stats[TP_STAT_num_alloc_retries]++;
     tp__defer_wait(heap);
     if ((*out = find_anywhere(heap, class, nbytes, stream))) return TP_OK;
 
-    /* 5. The driver again, after everything cached went back to it. */
+    /* 6. The driver again, after everything cached went back to it. */
     TP_TRY(tp__segment_release_idle(heap, operation));
     status = tp__segment_obtain(heap, class, segment_nbytes, stream, out, &refused);
     if (!refused) return status;

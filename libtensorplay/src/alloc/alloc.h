@@ -165,6 +165,8 @@ tp_status_t tp__defer_note(tp__heap_t *heap, tp__block_t *block, tp_stream_t *st
 void tp__defer_block(tp__heap_t *heap, tp__block_t *block);
 /* Returns the blocks whose uses have passed to their pools. */
 void tp__defer_poll(tp__heap_t *heap);
+/* Waits for the device, and ends the uses of external streams; false where there are none, or it cannot wait. */
+bool tp__defer_wait_external(tp__heap_t *heap);
 /* Waits for all uses but those of streams that are being captured. */
 void tp__defer_wait(tp__heap_t *heap);
 
@@ -180,7 +182,8 @@ tp__block_t *tp__address_remove(void *address);
 struct tp__heap {
   pthread_mutex_t lock;
   int32_t device;             /* known from the first segment on */
-  int32_t deferred;           /* uses in the queues */
+  int32_t deferred;           /* uses in the queues, but for those of external streams */
+  int32_t deferred_external;
   tp__pool_t pools[3];        /* by size class; TP_CLASS_ALL is not used */
   tp__segment_t *segments;
   tp__use_queue_t *queues;

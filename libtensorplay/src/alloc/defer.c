@@ -5,7 +5,11 @@
  *
  * Everything that can fail happens when a use is noted: its record, its queue and its event exist before
  * the block is given back. An event is not recorded while its stream is being captured, for an event of a
- * capture can never be asked; the use then waits in its queue until the capture has ended. */
+ * capture can never be asked; the use then waits in its queue until the capture has ended.
+ *
+ * Of an external stream nothing is asked and nothing recorded, for its owner may have destroyed it, and CUDA follows
+ * the handle of a stream that is gone. Its uses end once the whole device was waited for: before the driver is asked
+ * for memory, when memory is short, or when the cache is emptied. */
 #include <stdlib.h>
 
 #include "alloc.h"
@@ -76,10 +80,7 @@ static void record_uses(tp__use_queue_t *queue) {
   if (tp__stream_is_capturing(queue->stream)) return;
   for (tp__use_t *use = queue->first; use && queue->unrecorded > 0; use = use->next) {
     if (use->recorded) continue;
-    cudaError_t error = cudaEventRecord(use->event, tp__stream_cuda(queue->stream));
-    /* An external stream that its owner has destroyed: only the whole device tells when its work is done. */
-    if (error == cudaErrorInvalidResourceHandle) error = cudaDeviceSynchronize();
-    if (error) {
+    if (cudaEventRecord(use->event, tp__stream_cuda(queue->stream))) {
       (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
       return;
     }
@@ -95,11 +96,16 @@ static void visit_and_record(tp__use_queue_t *queue) {
   tp__device_leave(before);
 }
 
+/* Uses in queues of that kind. */
+static int32_t *count_of(tp__heap_t *heap, const tp__use_queue_t *queue) {
+  return tp__stream_is_external(queue->stream) ? &heap->deferred_external : &heap->deferred;
+}
+
 static void finish_first(tp__heap_t *heap, tp__use_queue_t *queue) {
   tp__use_t *use = queue->first;
   tp__block_t *block = use->block;
   queue->first = use->next;
-  heap->deferred--;
+  --*count_of(heap, queue);
   tp__event_pool_give(tp_stream_device(queue->stream), use->event);
   delete_use(heap, use);
   if (--block->pending_uses == 0) tp__heap_retire(heap, block);
@@ -113,6 +119,7 @@ static void finish_uses(tp__heap_t *heap, event_call *call) {
   bool entered = tp__device_visit(heap->device, &before);
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   for (tp__use_queue_t *queue = heap->queues; entered && queue; queue = queue->next) {
+    if (tp__stream_is_external(queue->stream)) continue;
     if (queue->unrecorded > 0) visit_and_record(queue);
     while (queue->first && queue->first->recorded) {
       if (call(queue->first->event)) {
@@ -139,10 +146,12 @@ void tp__defer_block(tp__heap_t *heap, tp__block_t *block) {
       queue->first = use;
     }
     queue->last = use;
-    queue->unrecorded++;
     block->pending_uses++;
-    heap->deferred++;
-    visit_and_record(queue);
+    ++*count_of(heap, queue);
+    if (!tp__stream_is_external(queue->stream)) {
+      queue->unrecorded++;
+      visit_and_record(queue);
+    }
     use = next;
   }
   block->uses = NULL;
@@ -151,7 +160,20 @@ void tp__defer_block(tp__heap_t *heap, tp__block_t *block) {
 
 void tp__defer_poll(tp__heap_t *heap) { finish_uses(heap, cudaEventQuery); }
 
+bool tp__defer_wait_external(tp__heap_t *heap) {
+  if (!heap->deferred_external) return false;
+  int32_t before;
+  bool waited = tp__device_visit(heap->device, &before) && !cudaDeviceSynchronize();
+  if (!waited) (void)cudaGetLastError(); /* a capture; or lost, which whoever waits next reports */
+  for (tp__use_queue_t *queue = heap->queues; waited && queue; queue = queue->next) {
+    while (tp__stream_is_external(queue->stream) && queue->first) finish_first(heap, queue);
+  }
+  tp__device_leave(before);
+  return waited;
+}
+
 void tp__defer_wait(tp__heap_t *heap) {
   heap->stats[TP_STAT_num_sync_all_streams]++;
+  tp__defer_wait_external(heap);
   finish_uses(heap, cudaEventSynchronize);
 }
