@@ -72,8 +72,9 @@ def answer(call: Callable[..., Any], device: str, chosen: list[int], options: di
 
     try:
         result = call(*map(made, chosen), **{name: made(number) for name, number in options.items()})
+        if device == "cuda":
+            tensorplay.cuda.synchronize()  # An index outside its range is told now, also one that was written to.
         if isinstance(result, tensorplay.Tensor):
-            result.cpu()  # An index outside its range is told now.
             return "tensor", result.shape, result.dtype
         return ("result", type(result))
     except TensorPlayError as error:
