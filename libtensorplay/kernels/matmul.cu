@@ -217,52 +217,53 @@ enum { ROWS = 16, COLUMNS = 32, DEPTH = TILE, PITCH = TILE + 8, UNIT = 8 };
 enum { ACROSS = TILE / COLUMNS, PATCHES = ACROSS * (TILE / ROWS), EIGHTS = COLUMNS / 8 };
 enum { UNITS = TILE * DEPTH / UNIT, SHARE = UNITS / TP_BLOCK_THREADS };
 
-template <typename T>
+/* UNIT elements of two bytes. */
 struct alignas(16) unit_t {
-  T at[UNIT];
+  unsigned words[4];
 };
 
-/* What becomes a slab: `runs` runs of `length` elements are inside the operand, or more than a slab has. */
+/* What becomes a slab: of its runs, and of each run's elements, so many are inside the operand. */
 template <typename T>
 struct part_t {
   const T *first;
-  long long run_stride, stride, runs, length;
+  long long run_stride, stride;
+  int runs, length;
 
   __device__ part_t(const T *x, long long line_stride, long long k_stride, long long lines, long long depth)
       : first(x),
         run_stride(k_stride == 1 ? line_stride : k_stride),
         stride(k_stride == 1 ? 1 : line_stride),
-        runs(k_stride == 1 ? lines : depth),
-        length(k_stride == 1 ? depth : lines) {}
+        runs(tp_tile_count(0, k_stride == 1 ? lines : depth, TILE)),
+        length(tp_tile_count(0, k_stride == 1 ? depth : lines, TILE)) {}
 
-  /* Whether every unit is aligned, and inside or outside as a whole, here and in the parts of all other k. */
+  /* Whether every unit is aligned, and inside or outside as a whole. */
   __device__ bool in_units() const {
     return stride == 1 && length % UNIT == 0 && run_stride % UNIT == 0 &&
-           reinterpret_cast<unsigned long long>(first) % sizeof(unit_t<T>) == 0;
+           reinterpret_cast<unsigned long long>(first) % sizeof(unit_t) == 0;
   }
 };
 
 /* Unit number i of a slab is in this run and begins with that element. */
-TP_DEVICE int run_of(int i) { return i / (TILE / UNIT); }
-TP_DEVICE int begin_of(int i) { return i % (TILE / UNIT) * UNIT; }
+TP_DEVICE int run_of(unsigned i) { return i / (TILE / UNIT); }
+TP_DEVICE int begin_of(unsigned i) { return i % (TILE / UNIT) * UNIT; }
 
 template <typename T>
-TP_DEVICE unit_t<T> read_unit(const part_t<T> &part, int i) {
+TP_DEVICE unit_t read_unit(const part_t<T> &part, int i) {
   int run = run_of(i), begin = begin_of(i);
-  if (run >= part.runs || begin >= part.length) return unit_t<T>();
-  return *reinterpret_cast<const unit_t<T> *>(part.first + run * part.run_stride + begin);
+  if (run >= part.runs || begin >= part.length) return unit_t();
+  return *reinterpret_cast<const unit_t *>(part.first + run * part.run_stride + begin);
 }
 
 template <typename T>
-TP_DEVICE void write_unit(T *slab, int i, const unit_t<T> &unit) {
-  *reinterpret_cast<unit_t<T> *>(slab + run_of(i) * PITCH + begin_of(i)) = unit;
+TP_DEVICE void write_unit(T *slab, int i, const unit_t &unit) {
+  *reinterpret_cast<unit_t *>(slab + run_of(i) * PITCH + begin_of(i)) = unit;
 }
 
 /* Both slabs, of parts in units. A thread reads its share before it writes the first: it waits for memory once. */
 template <typename T>
 TP_DEVICE void load_units(const part_t<T> &a, const part_t<T> &b, T *slab_a, T *slab_b) {
   for (int first = tp_thread(); first < UNITS; first += SHARE * tp_threads()) {
-    unit_t<T> units_a[SHARE], units_b[SHARE];
+    unit_t units_a[SHARE], units_b[SHARE];
     for (int j = 0; j < SHARE; ++j) {
       int i = tp_least(first + j * tp_threads(), UNITS - 1);
       units_a[j] = read_unit(a, i);
@@ -281,12 +282,11 @@ template <typename T>
 TP_DEVICE_COLD void load_elements(part_t<T> part, T *slab) {
 #pragma unroll 1
   TP_FOR(i, UNITS) {
-    int run = run_of(i), begin = begin_of(i);
+    int run = run_of(i), begin = begin_of(i), count = run < part.runs ? part.length - begin : 0;
     const T *from = part.first + run * part.run_stride + begin * part.stride;
-    long long count = run < part.runs ? part.length - begin : 0;
-    unit_t<T> unit;
-    for (int j = 0; j < UNIT; ++j) unit.at[j] = j < count ? from[j * part.stride] : T();
-    write_unit(slab, i, unit);
+    T elements[UNIT];
+    for (int j = 0; j < UNIT; ++j) elements[j] = j < count ? from[j * part.stride] : T();
+    for (int j = 0; j < UNIT; ++j) slab[run * PITCH + begin + j] = elements[j];
   }
 }
 
@@ -321,8 +321,6 @@ TP_DEVICE void multiply_tile(const tp_matmul_args_t &p, const T *a, const T *b, 
   T *slab_a = reinterpret_cast<T *>(patches), *slab_b = slab_a + TILE * PITCH;
   bool a_along_k = p.a_col == 1, b_along_k = p.b_row == 1;
   int a_line = a_along_k ? PITCH : 1, b_line = b_along_k ? PITCH : 1;
-  bool in_units = part_t<T>(a + row * p.a_row, p.a_row, p.a_col, p.m - row, p.k).in_units() &&
-                  part_t<T>(b + column * p.b_col, p.b_col, p.b_row, p.n - column, p.k).in_units();
   int lane = tp_thread() % TP_WARP, pass = tp_threads() / TP_WARP;
   for (int first = 0; first < PATCHES; first += pass) {
     int patch = first + tp_thread() / TP_WARP;
@@ -332,7 +330,7 @@ TP_DEVICE void multiply_tile(const tp_matmul_args_t &p, const T *a, const T *b, 
     for (long long k = 0; k < p.k; k += DEPTH) {
       part_t<T> part_a(a + row * p.a_row + k * p.a_col, p.a_row, p.a_col, p.m - row, p.k - k);
       part_t<T> part_b(b + column * p.b_col + k * p.b_row, p.b_col, p.b_row, p.n - column, p.k - k);
-      if (in_units) {
+      if (part_a.in_units() && part_b.in_units()) {
         load_units(part_a, part_b, slab_a, slab_b);
       } else {
         load_elements(part_a, slab_a);
