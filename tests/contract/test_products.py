@@ -46,11 +46,15 @@ def test_matmul(
 
 
 @pytest.mark.parametrize("dtype", FLOATING, ids=lambda dtype: dtype.name)
-@pytest.mark.parametrize("shape", [(128, 96, 64), (65, 129, 33), (1, 384, 384), (200, 1, 3)])
-def test_matmul_of_whole_and_broken_tiles(device: str, dtype: tensorplay.DType, shape: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("shape", [(128, 96, 64), (72, 200, 136), (65, 129, 33), (1, 384, 384), (200, 1, 3)])
+@pytest.mark.parametrize("layout_a", ["contiguous", "transposed"])
+@pytest.mark.parametrize("layout_b", ["contiguous", "transposed"])
+def test_matmul_of_whole_and_broken_tiles(
+    device: str, dtype: tensorplay.DType, shape: tuple[int, int, int], layout_a: str, layout_b: str
+) -> None:
     m, k, n = shape
-    a, x = operand(device, (m, k), dtype, "contiguous", 1, scale=1.0)
-    b, y = operand(device, (k, n), dtype, "transposed", 2, scale=1.0)
+    a, x = operand(device, (m, k), dtype, layout_a, 1, scale=1.0)
+    b, y = operand(device, (k, n), dtype, layout_b, 2, scale=1.0)
     assert_close(a @ b, x @ y, dtype, room=10 * np.sqrt(k))
 
 
