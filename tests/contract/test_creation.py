@@ -125,7 +125,8 @@ def test_sizes_that_are_merely_too_large(device: str) -> None:
         tensorplay.empty(2**58, device=device)
     assert isinstance(caught.value, MemoryError)
     assert isinstance(caught.value, RuntimeError)
-    x = tensorplay.ones(1, device=device).expand(2**42)
+    # Beyond the addresses that a process has: hosts may promise memory that they do not have.
+    x = tensorplay.ones(1, device=device).expand(2**50)
     for call in (x.neg, x.clone, x.contiguous, x.argsort, lambda: x + 1, lambda: x.flip(0)):
         with pytest.raises(OutOfMemoryError):
             call()

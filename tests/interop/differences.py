@@ -30,6 +30,8 @@ DIFFERENCES = [
     Difference("Numbers as operands", "torch refuses", theirs="Boolean alpha|argument alpha must not"),
     Difference("Reductions over no dimension", "shape", r"\(\)"),
     Difference("Reductions over no dimension", "torch refuses", r"\(\)|None", theirs="not NoneType|broadcast shape"),
+    Difference("Reductions over no dimension", "torch refuses", "logsumexp", theirs="look up dimensions by name"),
+    Difference("Repeated indices", "values", r"\.(scatter|index_put)\("),
     Difference("Functions of complex numbers", "we refuse", ours=r"got (dtype )?complex"),
     Difference("Functions of complex numbers", "another exception", ours=r"got (dtype )?complex"),
     Difference("`conj` and complex32", "dtype", ours="complex64", theirs="complex32"),
