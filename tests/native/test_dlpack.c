@@ -312,7 +312,8 @@ static void test_external_streams(void) {
   CHECK_OK(tp_tensor_record_stream(a, theirs));
   CHECK(cudaStreamDestroy(handle) == cudaSuccess);
   /* Nothing is asked of the stream, which is gone: the block waits until the device was waited for. */
-  int64_t asked = tp_emulated_call_count("cudaEventRecord", 0), waited = tp_emulated_call_count("cudaDeviceSynchronize", 0);
+  int64_t asked = tp_emulated_call_count("cudaEventRecord", 0);
+  int64_t waited = tp_emulated_call_count("cudaDeviceSynchronize", 0);
   tp_tensor_release(a);
   tp_tensor_t *b = tp_tensor_empty(TP_DTYPE_float32, 0, 1, SIZES(24));
   CHECK(tp_tensor_data(b) != address && tp_memory_stat(0, TP_STAT_active) == active + 2);
