@@ -151,3 +151,14 @@ def test_operands_that_are_refused(device: str) -> None:
         x.gather(2, index)
     with pytest.raises(DTypeError, match="scatter"):
         x.scatter(0, index, x.double())
+
+
+def test_dimensions_that_no_c_integer_holds(device: str) -> None:
+    x, places = tensorplay.zeros(3, device=device), tensorplay.zeros(3, dtype=tensorplay.int64, device=device)
+    for call in (
+        lambda: x.gather(2**50, places), lambda: x.scatter_(2**50, places, x), lambda: x.index_select(2**50, places),
+        lambda: x.cumsum(2**50), lambda: x.argsort(2**50), lambda: x.argmax(2**50), lambda: x.softmax(2**50),
+        lambda: x.select(2**50, 0), lambda: x.unsqueeze(2**50), lambda: x.flip(2**50), lambda: x.sum(2**50),
+    ):  # fmt: skip
+        with pytest.raises(OutOfRangeError, match=f"got dimension {2**50}, expected -"):
+            call()

@@ -24,8 +24,11 @@ class Indexing(Views):
         return self.made("gather", (a, dim, index), native.tp_gather, a._impl, dim, index._impl)
 
     def scatter_(self, target: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool = False) -> None:
-        status = native.tp_scatter(target._impl, dim, index._impl, source._impl, accumulate)
-        if status:
+        try:
+            status = native.tp_scatter(target._impl, dim, index._impl, source._impl, accumulate)
+        except OverflowError:
+            status = None
+        if status != 0:
             refused(status, "scatter_", (target, dim, index, source, accumulate))
 
     def index(self, a: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
