@@ -87,10 +87,7 @@ def answer(call: Callable[..., Any], device: str, chosen: list[int], options: di
         return ("error", TypeError)
 
 
-@pytest.mark.parametrize("name", CALLS)
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
-@given(chosen=arguments, first=st.integers(-len(TENSORS), -1), data=st.data())
-def test_every_function_answers(device: str, name: str, chosen: list[int], first: int, data: st.DataObject) -> None:
+def check_answers(device: str, name: str, chosen: list[int], first: int, data: st.DataObject) -> None:
     call = CALLS[name]
     if name.startswith("Tensor.") or data.draw(st.integers(0, 4)):
         chosen = [first, *chosen]
@@ -101,3 +98,32 @@ def test_every_function_answers(device: str, name: str, chosen: list[int], first
     found = answer(call, device, chosen, options)
     if name not in OTHERWISE:
         assert found == answer(call, "cpu", chosen, options)
+
+
+# Hypothesis lays its settings for each parameter of a test over those for the one before, and looks through all of
+# them: several tests, so that their number stays below Python's limit of recursion.
+some = settings(max_examples=15, suppress_health_check=list(HealthCheck))
+any_arguments = given(chosen=arguments, first=st.integers(-len(TENSORS), -1), data=st.data())
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if "." not in name])
+@some
+@any_arguments
+def test_every_function_answers(device: str, name: str, chosen: list[int], first: int, data: st.DataObject) -> None:
+    check_answers(device, name, chosen, first, data)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name.startswith("nn.")])
+@some
+@any_arguments
+def test_every_function_of_nn_answers(
+    device: str, name: str, chosen: list[int], first: int, data: st.DataObject
+) -> None:
+    check_answers(device, name, chosen, first, data)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name.startswith("Tensor.")])
+@some
+@any_arguments
+def test_every_method_answers(device: str, name: str, chosen: list[int], first: int, data: st.DataObject) -> None:
+    check_answers(device, name, chosen, first, data)

@@ -285,3 +285,8 @@ def test_memory_that_outlives_python(cuda: Any) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
     """
     fresh.run(code)
+
+
+def test_copy_is_a_bool_or_none() -> None:
+    with pytest.raises(DTypeError, match="from_dlpack: got copy=1, expected a bool"):
+        tp.from_dlpack(np.ones(3), copy=1)  # type: ignore[arg-type]

@@ -50,6 +50,20 @@ void tp_host_barrier(void);
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 
+/* Not the C library's: its newest version would need glibc 2.35. */
+static inline double tp_host_hypot(double a, double b) {
+  double x = fabs(a), y = fabs(b), large = x > y ? x : y, small = x > y ? y : x;
+  if (isinf(x) || isinf(y)) return static_cast<double>(INFINITY);
+  if (large == 0 || x != x || y != y) return x + y;
+  double ratio = small / large;
+  return large * sqrt(1 + ratio * ratio);
+}
+static inline float tp_host_hypotf(float a, float b) {
+  return static_cast<float>(tp_host_hypot(static_cast<double>(a), static_cast<double>(b)));
+}
+#define hypot tp_host_hypot
+#define hypotf tp_host_hypotf
+
 /* Atomic also against the host, which may read a word of pinned memory in another thread. */
 template <typename T>
 static inline T atomicCAS(T *address, T expected, T desired) {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _capsule, _plugins
+from . import _capsule, _dispatch, _plugins
 from .errors import DTypeError, ExchangeError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -117,6 +117,8 @@ def from_dlpack(obj: Any, *, device: DeviceLike | None = None, copy: bool | None
     DTypeError
         An object without ``__dlpack__``, or a dtype that no tensor has.
     """
+    if copy is not None:
+        _dispatch.flag("from_dlpack", "copy", copy)
     if _capsule.is_capsule(obj):
         made, flags = _take(_backend_of(_capsule.device_type(obj)), obj)
     elif hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
