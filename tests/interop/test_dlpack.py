@@ -14,7 +14,7 @@ from helpers.operands import DTYPES
 
 import tensorplay as tp
 from tensorplay import _capsule
-from tensorplay.errors import AcceleratorError, ExchangeError, InvalidArgumentError
+from tensorplay.errors import AcceleratorError, DTypeError, ExchangeError, InvalidArgumentError
 
 api = ctypes.pythonapi
 NAME = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
