@@ -431,6 +431,10 @@ TP_API tp_tensor_t *tp_addmm(const tp_tensor_t *input, const tp_tensor_t *a, con
 
 /* a @ weight.T + bias; weight (n, k), bias (n,) or NULL, a (..., k). One dtype, not bool. */
 TP_API tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias);
+/* gelu of tp_linear, of one floating dtype; by_tanh != 0: gelu_tanh, which is rounded once where cuBLASLt has both as
+ * one kernel. */
+TP_API tp_tensor_t *tp_linear_gelu(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias,
+                                   int32_t by_tanh);
 
 /* Opens cuBLASLt from a file; later products use it. Does nothing once that was done. Runs now, touches no
  * device. Status: UNAVAILABLE with the loader's text, INVALID_ARGUMENT for NULL. */

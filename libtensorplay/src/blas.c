@@ -22,7 +22,7 @@ typedef struct product {
   int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, out_batch, out_row;
   uint32_t alignment[4]; /* of b, a, out and bias in bytes */
   int32_t dtype, compute;
-  int32_t has_bias;
+  int32_t has_bias, has_gelu;
 } product_t;
 
 /* served is false for a layout that cuBLASLt does not take: also worth remembering. */
@@ -161,6 +161,7 @@ static void make_key(product_t *key, const tp__gemm_t *gemm) {
   bool rounds = key->compute == BLAS_COMPUTE_32F && tp__dtype_size(gemm->dtype) > 2;
   if (rounds && atomic_load_explicit(&allows_tf32, memory_order_relaxed)) key->compute = BLAS_COMPUTE_32F_FAST_TF32;
   key->has_bias = gemm->bias != NULL;
+  key->has_gelu = gemm->gelu;
 }
 
 static uint32_t hash_of(const product_t *key) {
@@ -226,13 +227,14 @@ static bool make_plan(const blas_api_t *blas, blas_handle_t handle, plan_t *plan
   stored_t b = stored_of(key->m, key->k, key->a_row, key->a_col);
   if (!a.ld || !b.ld || key->out_row < key->n || key->batch > INT32_MAX) return false;
   const blas_type_t *own = &types[key->dtype];
-  int epilogue = BLAS_EPILOGUE_BIAS;
+  if (key->has_gelu && own->wide) return false; /* no such epilogue */
+  int epilogue = (bias ? BLAS_EPILOGUE_BIAS : 0) | (key->has_gelu ? BLAS_EPILOGUE_GELU : 0);
   return !blas->MatmulDescCreate(&plan->desc, key->compute, own->scale) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSA, &a.op, sizeof a.op) &&
          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_TRANSB, &b.op, sizeof b.op) &&
-         (!bias ||
-          (!blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_EPILOGUE, &epilogue, sizeof epilogue) &&
-           set_bias(blas, plan, bias))) &&
+         (!epilogue ||
+          !blas->MatmulDescSetAttribute(plan->desc, BLAS_DESC_EPILOGUE, &epilogue, sizeof epilogue)) &&
+         (!bias || set_bias(blas, plan, bias)) &&
          make_layout(blas, &plan->a, own->element, a.rows, a.columns, a.ld, key->batch, key->b_batch) &&
          make_layout(blas, &plan->b, own->element, b.rows, b.columns, b.ld, key->batch, key->a_batch) &&
          make_layout(blas, &plan->out, own->element, (uint64_t)key->n, (uint64_t)key->m, key->out_row,

@@ -17,7 +17,8 @@ typedef int blas_status_t; /* 0: success */
 enum { BLAS_COMPUTE_32F = 68, BLAS_COMPUTE_64F = 70, BLAS_COMPUTE_32F_FAST_TF32 = 77 };
 enum { BLAS_R_32F = 0, BLAS_R_64F = 1, BLAS_R_16F = 2, BLAS_C_32F = 4, BLAS_C_64F = 5, BLAS_R_16BF = 14 };
 enum { BLAS_OP_N = 0, BLAS_OP_T = 1 };
-enum { BLAS_EPILOGUE_BIAS = 4 };
+/* Bits: with both, the bias comes first. GELU is its approximation by tanh. */
+enum { BLAS_EPILOGUE_BIAS = 4, BLAS_EPILOGUE_GELU = 32 };
 
 /* cublasLtMatmulDescAttributes_t */
 enum { BLAS_DESC_TRANSA = 3, BLAS_DESC_TRANSB = 4, BLAS_DESC_EPILOGUE = 7, BLAS_DESC_BIAS_POINTER = 8 };

@@ -255,8 +255,8 @@ tp_status_t tp__copy_same_device(tp_tensor_t *target, const tp_tensor_t *source,
 
 /* ---- blas.c ---- */
 /* out (batch, m, n) := alpha * a (batch, m, k) @ b (batch, k, n) + beta * out [+ bias (n), where beta is 0], strides in
- * elements, out contiguous in its last dimension; alpha and beta have two parts. *out_served is false when cuBLASLt is
- * not loaded or does not take the product. */
+ * elements, out contiguous in its last dimension; alpha and beta have two parts. gelu: then gelu_tanh of it.
+ * *out_served is false when cuBLASLt is not loaded or does not take the product. */
 typedef struct tp__gemm {
   int32_t dtype;
   int32_t device;
@@ -267,6 +267,7 @@ typedef struct tp__gemm {
   int64_t b_batch, b_row, b_col;
   int64_t out_batch, out_row;
   double alpha[2], beta[2];
+  bool gelu;
 } tp__gemm_t;
 tp_status_t tp__blas_gemm(const tp__gemm_t *gemm, tp_stream_t *stream, bool *out_served);
 

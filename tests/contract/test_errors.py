@@ -9,6 +9,7 @@ import pytest
 
 import tensorplay
 from tensorplay.errors import InternalError, InvalidArgumentError, TensorPlayError
+from tensorplay.nn import functional
 
 F32, F16, I64, BOOL = tensorplay.float32, tensorplay.float16, tensorplay.int64, tensorplay.bool
 
@@ -71,6 +72,11 @@ CASES: dict[str, Callable[[str], Any]] = {
     "matmul: no dimensions": lambda d: ones(d, 2) @ ones(d),
     "linear: inner": lambda d: (x := ones(d, 2, 3))._backend.linear(x, ones(d, 2, 2), None),
     "linear: bias": lambda d: (x := ones(d, 2, 3))._backend.linear(x, x, ones(d, 3)),
+    "linear_gelu: inner": lambda d: functional.linear_gelu(ones(d, 2, 3), ones(d, 2, 2), approximate="tanh"),
+    "linear_gelu: weight": lambda d: functional.linear_gelu(ones(d, 2, 3), ones(d, 3)),
+    "linear_gelu: bias": lambda d: functional.linear_gelu(ones(d, 2, 3), ones(d, 2, 3), ones(d, 3), "tanh"),
+    "linear_gelu: integers": lambda d: functional.linear_gelu(ones(d, 3, dtype=I64), ones(d, 2, 3, dtype=I64)),
+    "linear_gelu: dtypes": lambda d: functional.linear_gelu(ones(d, 3), ones(d, 2, 3, dtype=F16), None, "tanh"),
     "uniform_: limits": lambda d: ones(d, 2).uniform_(1, 0),
     "normal_: dtype": lambda d: ones(d, 2, dtype=I64).normal_(),
     "add: in place, expanded": lambda d: ones(d, 1).expand(3).add_(1),

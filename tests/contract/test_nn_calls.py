@@ -17,6 +17,7 @@ WAITING = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchroni
 #: Kernels of each function.
 MOST: list[tuple[str, int, Callable[[Tensors], object]]] = [
     ("a linear layer", 1, lambda t: functional.linear(t["rows"], t["square"], t["row"])),
+    ("a linear layer and GELU", 2, lambda t: functional.linear_gelu(t["rows"], t["square"], t["row"], "tanh")),
     ("a convolution", 2, lambda t: functional.conv2d(t["image"], t["filters"])),
     (
         "a convolution with padding and bias",

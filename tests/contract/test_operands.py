@@ -118,8 +118,9 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
     if method == "addmm":
         z = draw.tensor(draw(st.sampled_from([x.dtype, draw(dtypes)])), draw(st.sampled_from([x.shape[:1], near, ()])))
         return z, x, draw(st.sampled_from([y, x.mT if x.ndim > 1 else x])), draw(st.sampled_from([0.0, 1.0])), 1.0, out
-    if method == "linear":
-        return x, y, draw.maybe(draw.tensor(x.dtype, draw(st.sampled_from([y.shape[:1], near]))))
+    if method in ("linear", "linear_gelu"):
+        operands = x, y, draw.maybe(draw.tensor(x.dtype, draw(st.sampled_from([y.shape[:1], near]))))
+        return operands if method == "linear" else (draw(st.sampled_from(["gelu", "gelu_tanh"])), *operands)
     if method in ("view", "reshape", "expand"):
         numel = [x.numel()] if x.numel() else [0]
         return x, draw(st.lists(st.sampled_from([-1, 1, 2, 3, 2**40, *numel, *x.shape]), max_size=4).map(tuple))
@@ -159,9 +160,9 @@ def arguments(draw: Draw, method: str) -> tuple[Any, ...]:
 
 METHODS = [
     "unary", "binary", "where", "reduce", "arg_reduce", "scan", "argsort", "softmax", "layer_norm", "index_select",
-    "embedding", "matmul", "addmm", "linear", "view", "reshape", "transpose", "permute", "expand", "slice", "select",
-    "unsqueeze", "squeeze", "as_strided", "view_dtype", "flip", "copy_", "fill_", "full", "arange", "empty",
-    "uniform_", "normal_", "random_bits_", "gather", "scatter_", "index", "index_put_",
+    "embedding", "matmul", "addmm", "linear", "linear_gelu", "view", "reshape", "transpose", "permute", "expand",
+    "slice", "select", "unsqueeze", "squeeze", "as_strided", "view_dtype", "flip", "copy_", "fill_", "full", "arange",
+    "empty", "uniform_", "normal_", "random_bits_", "gather", "scatter_", "index", "index_put_",
 ]  # fmt: skip
 
 

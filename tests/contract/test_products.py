@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.operands import COMPLEX, FLOATING, INTEGERS, assert_close, dtypes, layouts, operand, seeds
+from helpers.formulas import UNARY
+from helpers.operands import COMPLEX, FLOATING, INTEGERS, assert_close, dtypes, layouts, operand, read, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from tensorplay.nn import functional
 
 INDICES = [tensorplay.int32, tensorplay.int64]
 
@@ -118,6 +120,44 @@ def test_linear_refuses(device: str) -> None:
         linear(x, x, tensorplay.ones(3, device=device))
     with pytest.raises(DTypeError, match="linear: got float32 and float16"):
         linear(x, x.half(), None)
+
+
+@pytest.mark.parametrize("dtype", FLOATING, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize(
+    ("lead", "k", "n"), [((), 5, 3), ((7,), 40, 65), ((2, 3), 17, 8), ((2, 0), 4, 3), ((3,), 0, 2), ((3,), 2, 0)]
+)
+@pytest.mark.parametrize("layout", ["contiguous", "transposed"])
+def test_linear_gelu(
+    device: str,
+    dtype: tensorplay.DType,
+    approximate: str,
+    has_bias: bool,
+    lead: tuple[int, ...],
+    k: int,
+    n: int,
+    layout: str,
+) -> None:
+    a, x = operand(device, (*lead, k), dtype, layout, 1, scale=1.0)
+    weight, w = operand(device, (n, k), dtype, layout, 2, scale=1.0)
+    bias, b = operand(device, (n,), dtype, layout, 3, scale=1.0)
+    got = functional.linear_gelu(a, weight, bias if has_bias else None, approximate)
+    formula = UNARY["gelu" if approximate == "none" else "gelu_tanh"]
+    assert_close(got, formula(x @ w.T + (b if has_bias else 0)), dtype, room=10)
+    two = functional.gelu(functional.linear(a, weight, bias if has_bias else None), approximate)
+    assert_close(got, read(two), dtype, room=10)
+
+
+def test_linear_gelu_refuses(device: str) -> None:
+    x = tensorplay.ones(2, 3, device=device)
+    with pytest.raises(DTypeError, match="linear_gelu: got approximate='erf', expected 'none' or 'tanh'"):
+        functional.linear_gelu(x, x, approximate="erf")
+    for approximate in ("none", "tanh"):
+        with pytest.raises(DTypeError, match="linear_gelu: got int64, expected one floating dtype"):
+            functional.linear_gelu(x.long(), x.long(), None, approximate)
+        with pytest.raises(InvalidArgumentError, match=r"linear_gelu: got a bias of shape \(3,\), expected \(2,\)"):
+            functional.linear_gelu(x, x, x[0], approximate)
 
 
 @pytest.mark.parametrize("index_dtype", INDICES, ids=lambda dtype: dtype.name)

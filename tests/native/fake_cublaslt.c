@@ -2,6 +2,7 @@
  * compiles it, loads it as if it were cuBLASLt, and so tests on any machine how products are described to it.
  */
 #include <complex.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,8 +31,12 @@ typedef struct heuristic {
 typedef void (*copy_t)(void *target, const void *source, size_t nbytes, void *stream);
 static copy_t copy;
 
-int fake_searches, fake_products, fake_refuses, fake_compute;
+int fake_searches, fake_products, fake_refuses, fake_compute, fake_epilogue;
 size_t fake_workspace;
+
+/* cublasLtEpilogue_t: 1 is none, 4 a bias, 32 GELU, 36 both. */
+static int has_bias(const desc_t *desc) { return desc->epilogue == 4 || desc->epilogue == 36; }
+static int has_gelu(const desc_t *desc) { return desc->epilogue == 32 || desc->epilogue == 36; }
 
 void fake_connect(copy_t given) { copy = given; }
 
@@ -112,9 +117,11 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, desc_t *desc, layout_t *a, layo
   if ((desc->compute != (wide ? 70 : 68) && !rounds) || desc->scale != scale) return 7;
   if (a->type != d->type || b->type != d->type) return 7;
   if (a->batch != d->batch || b->batch != d->batch) return 7;
-  if (desc->epilogue == 4 && !desc->bias) return 7; /* its alignment must be known */
+  if (has_gelu(desc) && d->type != 0 && d->type != 2 && d->type != 14) return 7;
+  if (has_bias(desc) && !desc->bias) return 7; /* its alignment must be known */
   if (fake_refuses) return 15;
   fake_compute = desc->compute;
+  fake_epilogue = desc->epilogue;
   *out = (heuristic_t){.workspace = fake_workspace};
   *out_found = 1;
   return 0;
@@ -151,6 +158,8 @@ static void set_element(void *base, int type, int64_t at, double complex value) 
   ((uint16_t *)base)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+static double gelu(double x) { return x / 2 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
+
 /* The elements that a layout covers, on the host. */
 static size_t extent(const layout_t *layout) {
   int64_t last = (layout->batch - 1) * layout->stride + ((int64_t)layout->columns - 1) * layout->ld +
@@ -173,7 +182,7 @@ int cublasLtMatmul(void *handle, desc_t *desc, const void *alpha, const void *a,
   ++fake_products;
   char *x = fetch(a, extent(la), stream), *y = fetch(b, extent(lb), stream),
        *z = fetch(d, extent(ld), stream);
-  char *bias = desc->epilogue == 4 ? fetch(desc->bias, ld->rows * size_of(ld->type), stream) : NULL;
+  char *bias = has_bias(desc) ? fetch(desc->bias, ld->rows * size_of(ld->type), stream) : NULL;
   int64_t m = (int64_t)ld->rows, n = (int64_t)ld->columns,
           k = (int64_t)(desc->transa ? la->rows : la->columns);
   for (int64_t p = 0; p < ld->batch; ++p)
@@ -189,6 +198,7 @@ int cublasLtMatmul(void *handle, desc_t *desc, const void *alpha, const void *a,
         sum *= scale;
         if (bias) sum += element(bias, ld->type, i);
         if (keep != 0) sum += keep * element(z, ld->type, at); /* else not even nan is read */
+        if (has_gelu(desc)) sum = gelu(creal(sum));
         set_element(z, ld->type, at, sum);
       }
   copy(d, z, extent(ld), stream);

@@ -224,6 +224,31 @@ static inline void test_addmm(int32_t dtype) {
   for (size_t t = 0; t < 8; ++t) tp_tensor_release(tensors[t]);
 }
 
+/* gelu and gelu_tanh of linear, with and without a bias, and without inner elements. */
+static inline void test_linear_gelu(int32_t dtype) {
+  for (int c = 0; c < 8; ++c) {
+    int64_t k = c & 2 ? 30 : 0;
+    int32_t by_tanh = c & 4;
+    tp_tensor_t *a = values_random(dtype, 3, (int64_t[]){2, 9, k}, NULL);
+    tp_tensor_t *weight = values_random(dtype, 2, (int64_t[]){70, k}, NULL);
+    tp_tensor_t *bias = c & 1 ? values_random(dtype, 1, (int64_t[]){70}, NULL) : NULL;
+    tp_tensor_t *linear = tp_linear(a, weight, bias), *result = tp_linear_gelu(a, weight, bias, by_tanh);
+    CHECK(linear && result && result->dtype == dtype && result->numel == linear->numel);
+    double *x = values_download(linear), *got = values_download(result);
+    for (int64_t i = 0; i < result->numel; ++i) {
+      double below = by_tanh ? 1 + tanh(0.7978845608028654 * (x[i] + 0.044715 * x[i] * x[i] * x[i]))
+                             : erfc(-x[i] / sqrt(2));
+      /* The sum may be rounded before. The slope is at most 1.13. */
+      double tolerance = values_epsilon(dtype) * 2 * fabs(x[i]) + (dtype == TP_DTYPE_float64 ? 0x1p-50 : 0x1p-21);
+      CHECK_CLOSE(got[i], x[i] / 2 * below, tolerance, i);
+    }
+    free(x);
+    free(got);
+    tp_tensor_t *tensors[] = {a, weight, bias, linear, result};
+    for (size_t t = 0; t < 5; ++t) tp_tensor_release(tensors[t]);
+  }
+}
+
 static inline void test_linear(int32_t dtype) {
   for (int i = 0; i < LAYOUTS; ++i) {
     tp_tensor_t *a = laid_out(dtype, i, 9, 30);

@@ -65,6 +65,8 @@ static void test_refusals(void) {
   CHECK(!tp_matmul(a, half, NULL) && tp_error_status() == TP_DTYPE);
   CHECK(!tp_matmul(bools, bools, NULL) && tp_error_status() == TP_DTYPE);
   CHECK(!tp_linear(bools, bools, NULL) && tp_error_status() == TP_DTYPE);
+  CHECK(!tp_linear_gelu(integers, integers, NULL, 1) && tp_error_status() == TP_DTYPE);
+  CHECK(!tp_linear_gelu(a, a, pair, 1) && tp_error_status() == TP_SHAPE);
   CHECK(!tp_addmm(half, square, square, 1, 0, 1, 0, NULL) && tp_error_status() == TP_DTYPE);
   CHECK(!tp_addmm(three, square, square, 1, 0, 1, 0, NULL) && tp_error_status() == TP_SHAPE);
   CHECK(!tp_addmm(a, square, square, 1, 0, 1, 0, NULL) && tp_error_status() == TP_SHAPE);
@@ -86,6 +88,7 @@ int main(void) {
       test_shapes(floating_dtypes[t]);
       test_layouts(floating_dtypes[t]);
       test_linear(floating_dtypes[t]);
+      test_linear_gelu(floating_dtypes[t]);
       test_addmm(floating_dtypes[t]);
     }
     test_complex(TP_DTYPE_complex64);

@@ -5,6 +5,11 @@
 #include "../../kernels/args_matmul.h"
 #include "../internal.h"
 
+enum {
+#define TP_UNARY(name, code, takes, rule, kernels) TP_UNARY_##name = code,
+#include "../../kernels/ops.def"
+};
+
 static tp__kernel_t tiled[TP_DTYPE_COUNT] = {
     [TP_DTYPE_float16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f16"),
     [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_bf16"),
@@ -269,10 +274,25 @@ static tp_tensor_t *plain_linear(const tp_tensor_t *a, const tp_tensor_t *weight
   return out;
 }
 
-tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias) {
-  const char *operation = "linear";
-  if (check_linear(a, weight, bias, operation)) return NULL;
-  if (!tp__dtype_is_floating(a->dtype)) return plain_linear(a, weight, bias);
+typedef enum activation { NO_ACTIVATION, GELU, GELU_TANH } activation_t;
+
+/* The product in `gemm` into out, then an activation of it: in one kernel where cuBLASLt has that. */
+static tp_status_t run_activated(tp__gemm_t *gemm, activation_t activation, tp_tensor_t *out, const char *operation) {
+  if (activation == NO_ACTIVATION) return run(gemm, operation);
+  bool served = false;
+  gemm->gelu = activation == GELU_TANH;
+  if (gemm->gelu && gemm->k > 0) TP_TRY(tp__blas_gemm(gemm, tp__stream_current(gemm->device), &served));
+  if (served) return TP_OK;
+  gemm->gelu = false;
+  TP_TRY(run(gemm, operation));
+  tp_tensor_t *done = tp_unary(activation == GELU ? TP_UNARY_gelu : TP_UNARY_gelu_tanh, out, out);
+  tp_tensor_release(done);
+  return done ? TP_OK : tp_error_status();
+}
+
+/* Of checked operands of one floating dtype. */
+static tp_tensor_t *floating_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias,
+                                    activation_t activation, const char *operation) {
   int64_t shape[TP_MAX_NDIM];
   for (int32_t d = 0; d < a->ndim - 1; ++d) shape[d] = a->shape[d];
   shape[a->ndim - 1] = weight->shape[0];
@@ -290,7 +310,7 @@ tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp
     describe(&gemm, left, right);
     gemm.bias = shift ? shift->data : NULL;
     gemm.out = out->data;
-    done = !run(&gemm, operation);
+    done = !run_activated(&gemm, activation, out, operation);
   }
   tp_tensor_release(turned);
   tp_tensor_release(left);
@@ -299,4 +319,21 @@ tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp
   if (done) return out;
   tp_tensor_release(out);
   return NULL;
+}
+
+tp_tensor_t *tp_linear(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias) {
+  const char *operation = "linear";
+  if (check_linear(a, weight, bias, operation)) return NULL;
+  return tp__dtype_is_floating(a->dtype) ? floating_linear(a, weight, bias, NO_ACTIVATION, operation)
+                                         : plain_linear(a, weight, bias);
+}
+
+tp_tensor_t *tp_linear_gelu(const tp_tensor_t *a, const tp_tensor_t *weight, const tp_tensor_t *bias, int32_t by_tanh) {
+  const char *operation = "linear_gelu";
+  if (check_linear(a, weight, bias, operation)) return NULL;
+  if (!tp__dtype_is_floating(a->dtype)) {
+    tp__error_set(TP_DTYPE, operation, "got dtype %s, expected a floating one", tp__dtype_name(a->dtype));
+    return NULL;
+  }
+  return floating_linear(a, weight, bias, by_tanh ? GELU_TANH : GELU, operation);
 }

@@ -215,10 +215,7 @@ class Backend(ABC):
         """dims None: all of them."""
 
     def arg_reduce(self, op: str, a: Tensor, dim: int | None, keepdim: bool = False) -> Tensor:
-        """Places along a dimension (None: in the elements in C order), int64.
-
-        Of equal elements the first; nan before all others.
-        """
+        """Places along a dimension (None: in the elements in C order), int64: of equals the first, nan before all."""
         raise NotImplementedError
 
     def scan(self, op: str, a: Tensor, dim: int, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
@@ -296,6 +293,10 @@ class Backend(ABC):
     @abstractmethod
     def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """a @ weight.T + bias, of one dtype of numbers."""
+
+    @abstractmethod
+    def linear_gelu(self, op: str, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """gelu or gelu_tanh of `linear`, of one floating dtype; rounded once where that is one kernel."""
 
     # -- streams -------------------------------------------------------------------------------------
 

@@ -46,6 +46,11 @@ class Products(Views):
             product = product + arrays.widened(bias._impl, spec.compute)
         return self.finish(product, spec)
 
+    def linear_gelu(self, op: str, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        _operands.linear_gelu(op, a, weight, bias)
+        product = self.linear(a, weight, bias)
+        return self.unary(op, product, product)
+
 
 def _matmul(a: Array, b: Array, dtype: DType) -> Array:
     """a @ b, added up in the working dtype."""

@@ -9,7 +9,7 @@ own check has refused, to word the refusal.
 from ._creation import arange, copy_, copy_from_host_, empty, fill_, from_host, full, to
 from ._elementwise import binary, unary, where
 from ._indexing import gather, index, index_put_, scatter_
-from ._products import addmm, linear, matmul
+from ._products import addmm, linear, linear_gelu, matmul
 from ._random import normal_, random_bits_, uniform_
 from ._reductions import arg_reduce, argsort, layer_norm, reduce, scan, softmax
 from ._rows import embedding, index_select
@@ -57,6 +57,7 @@ __all__ = [
     "into",
     "layer_norm",
     "linear",
+    "linear_gelu",
     "matmul",
     "normal_",
     "permute",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import _dtype, _shape
 from ..errors import DTypeError, InvalidArgumentError
-from ._spec import Spec, device_of, into, sized
+from ._spec import Spec, device_of, floating, into, sized
 
 if TYPE_CHECKING:
     from .._dtype import DType
@@ -35,14 +35,13 @@ def linear(a: Tensor, weight: Tensor, bias: Tensor | None) -> Spec:
     """a @ weight.T + bias."""
     device = device_of("linear", a, weight, bias)
     dtype = _numbers("linear", a, weight, *(() if bias is None else (bias,)))
-    if weight.ndim != 2:
-        raise InvalidArgumentError(f"linear: got a weight of shape {weight.shape}, expected two dimensions")
-    rows, inner = weight.shape
-    if a.ndim == 0 or a.shape[-1] != inner:
-        raise InvalidArgumentError(f"linear: got an input of shape {a.shape}, expected {inner} in its last dimension")
-    if bias is not None and bias.shape != (rows,):
-        raise InvalidArgumentError(f"linear: got a bias of shape {bias.shape}, expected {(rows,)}")
-    return sized("linear", Spec((*a.shape[:-1], rows), dtype, device, dtype))
+    return sized("linear", Spec(_linear_shape("linear", a, weight, bias), dtype, device, dtype))
+
+
+def linear_gelu(op: str, a: Tensor, weight: Tensor, bias: Tensor | None) -> Spec:
+    """As `linear`, of a floating dtype."""
+    device, dtype = device_of("linear_gelu", a, weight, bias), floating("linear_gelu", a, weight, bias)
+    return sized("linear_gelu", Spec(_linear_shape("linear_gelu", a, weight, bias), dtype, device, dtype))
 
 
 def _numbers(operation: str, *operands: Tensor) -> DType:
@@ -51,6 +50,19 @@ def _numbers(operation: str, *operands: Tensor) -> DType:
         names = " and ".join(dtype.name for dtype in dtypes)
         raise DTypeError(f"{operation}: got {names}, expected one dtype of numbers")
     return dtypes[0]
+
+
+def _linear_shape(operation: str, a: Tensor, weight: Tensor, bias: Tensor | None) -> Shape:
+    if weight.ndim != 2:
+        raise InvalidArgumentError(f"{operation}: got a weight of shape {weight.shape}, expected two dimensions")
+    rows, inner = weight.shape
+    if a.ndim == 0 or a.shape[-1] != inner:
+        raise InvalidArgumentError(
+            f"{operation}: got an input of shape {a.shape}, expected {inner} in its last dimension"
+        )
+    if bias is not None and bias.shape != (rows,):
+        raise InvalidArgumentError(f"{operation}: got a bias of shape {bias.shape}, expected {(rows,)}")
+    return (*a.shape[:-1], rows)
 
 
 def _shape_of(operation: str, a: Tensor, b: Tensor) -> Shape:

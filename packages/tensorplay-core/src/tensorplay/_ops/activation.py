@@ -24,11 +24,16 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
     approximate : str
         ``"none"``: by the error function; ``"tanh"``: by the usual formula with tanh.
     """
-    if not isinstance(approximate, str) or approximate not in ("none", "tanh"):
-        raise DTypeError(f"gelu: got approximate={approximate!r}, expected 'none' or 'tanh'")
-    op = "gelu" if approximate == "none" else "gelu_tanh"
+    op = gelu_op("gelu", approximate)
     result = _dispatch.common(op, input, optional=(out,)).unary(op, input, out)
     return result if out is None else out
+
+
+def gelu_op(operation: str, approximate: str) -> str:
+    """The operation that `approximate` names."""
+    if not isinstance(approximate, str) or approximate not in ("none", "tanh"):
+        raise DTypeError(f"{operation}: got approximate={approximate!r}, expected 'none' or 'tanh'")
+    return "gelu" if approximate == "none" else "gelu_tanh"
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:

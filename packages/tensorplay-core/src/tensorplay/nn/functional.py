@@ -30,7 +30,7 @@ from ._functional.convolution import conv1d, conv2d
 from ._functional.distance import cosine_similarity, normalize
 from ._functional.dropout import dropout, dropout2d
 from ._functional.embedding import embedding, one_hot
-from ._functional.linear import bilinear, linear
+from ._functional.linear import bilinear, linear, linear_gelu
 from ._functional.loss import cross_entropy, l1_loss, mse_loss, nll_loss
 from ._functional.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from ._functional.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
@@ -65,6 +65,7 @@ __all__ = [
     "layer_norm",
     "leaky_relu",
     "linear",
+    "linear_gelu",
     "log_softmax",
     "logsigmoid",
     "max_pool1d",

@@ -75,6 +75,10 @@ class Operations(Reductions, Indexing):
     def linear(self, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return self.made("linear", (a, weight, bias), native.tp_linear, a._impl, weight._impl, or_null(bias))
 
+    def linear_gelu(self, op: str, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        impls = a._impl, weight._impl, or_null(bias)
+        return self.made("linear_gelu", (op, a, weight, bias), native.tp_linear_gelu, *impls, op == "gelu_tanh")
+
 
 def _binary_scalar(op: str, a: Any, scalar: Any, is_reversed: int, into: Any) -> Any:
     """A tensor and a number; the number comes first when reversed."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ... import _dispatch
 from ..._operands._spec import device_of, floating
+from ..._ops.activation import gelu_op
 from ...errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -30,6 +31,32 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         Shape (..., out_features).
     """
     return _dispatch.common("linear", input, weight, optional=(bias,)).linear(input, weight, bias)
+
+
+def linear_gelu(input: Tensor, weight: Tensor, bias: Tensor | None = None, approximate: str = "none") -> Tensor:
+    """``gelu(linear(input, weight, bias), approximate)``, of one floating dtype.
+
+    With ``"tanh"`` both are one kernel where cuBLASLt serves (not for float64): the result is then rounded once
+    where two operations round twice, so that half types may differ in the last digit.
+
+    Parameters
+    ----------
+    input : Tensor
+        Shape (..., in_features).
+    weight : Tensor
+        Shape (out_features, in_features).
+    bias : Tensor, optional
+        Shape (out_features,).
+    approximate : str
+        ``"none"`` or ``"tanh"``, as for `gelu`.
+
+    Returns
+    -------
+    Tensor
+        Shape (..., out_features).
+    """
+    backend = _dispatch.common("linear_gelu", input, weight, optional=(bias,))
+    return backend.linear_gelu(gelu_op("linear_gelu", approximate), input, weight, bias)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
