@@ -188,7 +188,7 @@ static tp_status_t launch(const call_t *call, tp_tensor_t *target) {
     return launch_flat(call, target, steps, is_aligned(call, target, steps), NULL);
   tp_general_args_t args;
   const tp_tensor_t *tensors[] = {target, call->operands[0], call->operands[1]};
-  tp__layout_make(&args.layout, target->ndim, target->shape, 1 + call->n, tensors);
+  tp__layout_make(&args.layout, target->ndim, target->shape, 3, tensors); /* general kernels read all three */
   if (may_be_flat && steps_of_layout(call, &args.layout, steps))
     return launch_flat(call, target, steps, is_aligned(call, target, steps), NULL);
   bool served = false;
