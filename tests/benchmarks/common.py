@@ -24,12 +24,15 @@ class Row:
         In the table's unit; peer is None where torch has no CUDA device here.
     aim : float or None
         What ours / peer should not exceed (or fall below, where more is better).
+    cupy : float or None
+        The same work in CuPy, where it was measured.
     """
 
     name: str
     ours: float
     peer: float | None
     aim: float | None = None
+    cupy: float | None = None
 
 
 def find_torch() -> ModuleType | None:
@@ -39,6 +42,16 @@ def find_torch() -> ModuleType | None:
     except ImportError:
         return None
     return torch if torch.cuda.is_available() else None
+
+
+def find_cupy() -> ModuleType | None:
+    """CuPy, when it is installed and has a CUDA device."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    found: ModuleType = cupy
+    return found if cupy.cuda.is_available() else None
 
 
 def medians(*measures: Callable[[], float] | None, repeats: int = REPEATS) -> list[float | None]:
@@ -58,7 +71,7 @@ def print_table(title: str, unit: str, rows: Iterable[Row], more_is_better: bool
     variant = tensorplay._plugins.get("cuda").describe()["variant"]
     print(f"{title}, {unit}; median of {REPEATS} runs")
     print(f"{tensorplay.cuda.get_device_name()}, variant {variant}, {peer}, Python {platform.python_version()}")
-    print(f"{'':<32}{'ours':>12}{'torch':>12}{'ratio':>8}{'aim':>8}")
+    print(f"{'':<32}{'ours':>12}{'torch':>12}{'ratio':>8}{'aim':>8}    CuPy")
     for row in rows:
         if row.peer is None:
             print(f"{row.name:<32}{row.ours:>12,.3f}{'-':>12}{'-':>8}")
@@ -66,5 +79,6 @@ def print_table(title: str, unit: str, rows: Iterable[Row], more_is_better: bool
         ratio = row.ours / row.peer
         aim = "" if row.aim is None else f"{row.aim:>8.2f}"
         missed = row.aim is not None and (ratio < row.aim if more_is_better else ratio > row.aim)
-        print(f"{row.name:<32}{row.ours:>12,.3f}{row.peer:>12,.3f}{ratio:>8.2f}{aim}{' !' if missed else ''}")
+        other = "" if row.cupy is None else f"{row.cupy:>14,.3f}"
+        print(f"{row.name:<32}{row.ours:>12,.3f}{row.peer:>12,.3f}{ratio:>8.2f}{aim}{' !' if missed else '  '}{other}")
     print()

@@ -1,8 +1,8 @@
-"""Host time to enqueue one call, in ns, beside torch in the same process.
+"""Host time to enqueue one call, in ns, beside torch and CuPy in the same process.
 
     python tests/benchmarks/host_cost.py [--number CALLS]
 
-Each statement runs for both libraries, with names bound to the one or the other.
+Each statement runs for torch too, with names bound to the one library or the other. CuPy has statements of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from common import Row, find_torch, medians, print_table
+from common import Row, find_cupy, find_torch, medians, print_table
 
 import tensorplay
 
@@ -52,6 +52,57 @@ CASES = [
     ("memory_stats()", "cuda.memory_stats()", 0.3),
 ]
 
+# The same work in CuPy, where it has it.
+CUPY = {
+    "empty and drop": "lib.empty(256, 'f')",
+    "zeros": "lib.zeros(256, 'f')",
+    "a + b": "a + b",
+    "a * 2.5": "a * 2.5",
+    "a.add_(b)": "lib.add(a, b, out=a)",
+    "broadcast": "matrix + row",
+    "a.sum()": "a.sum()",
+    "16 x 16 matmul": "matrix @ matrix",
+    "o.copy_(a)": "o[...] = a",
+    "o.fill_(1.0)": "o.fill(1.0)",
+    "d + d, float64": "d + d",
+    "a.exp2()": "lib.exp2(a)",
+    "where": "lib.where(mask, a, b)",
+    "a.argmax()": "a.argmax()",
+    "a.cumsum(0)": "a.cumsum(0)",
+    "a.sort()": "lib.sort(a)",
+    "a.gather(0, places)": "lib.take_along_axis(a, places, 0)",
+    "a[places]": "a[places]",
+    "o[places] = b": "o[places] = b",
+    "add at places": "lib.add.at(o, places, b)",
+    "a.view(16, 16)": "a.reshape(16, 16)",
+    "a[3:9]": "a[3:9]",
+    "matrix.t()": "matrix.T",
+    "DLPack out and in": "lib.from_dlpack(a)",
+    "with stream(s)": "with s: pass",
+    "current_stream()": "lib.cuda.get_current_stream()",
+    "Event().record()": "lib.cuda.Event().record()",
+    "s.wait_stream(t)": "s.wait_event(t.record())",
+    "memory_allocated()": "lib.get_default_memory_pool().used_bytes()",
+}
+
+
+def names_in_cupy(cupy: Any) -> dict[str, Any]:
+    """What CuPy's statements name."""
+    matrix, a = cupy.ones((16, 16), "f"), cupy.ones(256, "f")
+    return {
+        "lib": cupy,
+        "a": a,
+        "b": cupy.ones(256, "f"),
+        "o": cupy.ones(256, "f"),
+        "matrix": matrix,
+        "row": matrix[0],
+        "d": cupy.ones(256, "d"),
+        "mask": a > 0,
+        "places": cupy.arange(256),
+        "s": cupy.cuda.Stream(non_blocking=True),
+        "t": cupy.cuda.Stream(non_blocking=True),
+    }
+
 
 def names(lib: ModuleType) -> dict[str, Any]:
     """What the statements name."""
@@ -73,13 +124,15 @@ def names(lib: ModuleType) -> dict[str, Any]:
     }
 
 
-def measure(statement: str, lib: ModuleType, number: int) -> Callable[[], float]:
+def measure(
+    statement: str, named: dict[str, Any], synchronize: Callable[[], object], number: int
+) -> Callable[[], float]:
     """A function that times `number` runs; the device is idle before each and its work is not waited for."""
-    timer = timeit.Timer(statement, globals=names(lib))
+    timer = timeit.Timer(statement, globals=named)
     timer.timeit(number)
 
     def once() -> float:
-        lib.cuda.synchronize()
+        synchronize()
         return timer.timeit(number) / number * 1e9
 
     return once
@@ -89,13 +142,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=1000, help="calls in one run (default: 1000)")
     number = parser.parse_args().number
-    torch = find_torch()
+    torch, cupy = find_torch(), find_cupy()
     rows = []
     for name, statement, aim in CASES:
-        peer = None if torch is None else measure(statement, torch, number)
-        ours, theirs = medians(measure(statement, tensorplay, number), peer)
+        peer = other = None
+        if torch is not None:
+            peer = measure(statement, names(torch), torch.cuda.synchronize, number)
+        if cupy is not None and name in CUPY:
+            other = measure(CUPY[name], names_in_cupy(cupy), cupy.cuda.Device().synchronize, number)
+        mine = measure(statement, names(tensorplay), tensorplay.cuda.synchronize, number)
+        ours, theirs, cupys = medians(mine, peer, other)
         assert ours is not None
-        rows.append(Row(name, ours, theirs, aim))
+        rows.append(Row(name, ours, theirs, aim, cupys))
     print_table("Host cost", "ns per call", rows)
 
 
