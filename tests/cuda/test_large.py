@@ -64,6 +64,22 @@ def test_elementwise(unsigned: bool) -> None:
     assert tensorplay.where(x > 0, x, y)[-2:].tolist() == [5, 3]
 
 
+def test_elementwise_of_hot_dtypes() -> None:
+    x = zeros(NUMEL, dtype=tensorplay.float16)
+    x[-1], x[2**31] = 3.0, 2.0
+    x.add_(1)
+    y = x * x
+    assert [y[place].item() for place in (0, 2**31, FAR)] == [1, 9, 16]
+    assert y.exp_()[FAR - 1].item() == tensorplay.tensor(1.0, dtype=tensorplay.float16).exp().item()
+
+
+def test_products() -> None:
+    x = zeros(2**16 + 1, 2**15, dtype=tensorplay.float16)
+    x[-1, -1] = 2.0
+    assert (x[-2:, :] @ x[-2:, :].t()).tolist() == [[0.0, 0.0], [0.0, 4.0]]
+    assert (x @ x[-1:].t())[-1].item() == 4
+
+
 def test_elementwise_on_places() -> None:
     x = zeros(2**15, 2**16 + 2)
     x[-1, -1] = 4
