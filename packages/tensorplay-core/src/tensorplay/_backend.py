@@ -181,16 +181,16 @@ class Backend(ABC):
     @abstractmethod
     def as_strided(self, tensor: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor: ...
 
+    @abstractmethod
     def view_dtype(self, tensor: Tensor, dtype: DType) -> Tensor:
         """The same bytes as elements of another dtype.
 
         Where its size differs, the last dimension, whose elements are adjacent, becomes longer or shorter.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def flip(self, tensor: Tensor, dims: Sequence[int]) -> Tensor:
         """A contiguous copy in which these dimensions run backwards; strides of views are never negative."""
-        raise NotImplementedError
 
     # -- operations ----------------------------------------------------------------------------------
 
@@ -214,20 +214,20 @@ class Backend(ABC):
     ) -> Tensor:
         """dims None: all of them."""
 
+    @abstractmethod
     def arg_reduce(self, op: str, a: Tensor, dim: int | None, keepdim: bool = False) -> Tensor:
         """Places along a dimension (None: in the elements in C order), int64: of equals the first, nan before all."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scan(self, op: str, a: Tensor, dim: int, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
         """Totals of the elements so far along a dimension."""
-        raise NotImplementedError
 
+    @abstractmethod
     def argsort(self, a: Tensor, dim: int, descending: bool = False) -> Tensor:
         """Places that bring a dimension into order, int64; always stable.
 
         nan is larger than all numbers, and equal to itself; -0 equals 0.
         """
-        raise NotImplementedError
 
     @abstractmethod
     def softmax(self, a: Tensor, dim: int, log: bool = False) -> Tensor: ...
@@ -237,22 +237,23 @@ class Backend(ABC):
     ) -> Tensor: ...
     @abstractmethod
     def index_select(self, a: Tensor, dim: int, index: Tensor) -> Tensor: ...
+    @abstractmethod
     def gather(self, a: Tensor, dim: int, index: Tensor) -> Tensor:
         """Elements of `a` at `index` along a dimension, at the index's own place in all others: its shape.
 
         An index outside 0 .. size - 1 raises on the host, and is a fault of a device (at the next call that waits).
         One without elements gives nothing, whatever its shape.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def scatter_(self, target: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool = False) -> None:
         """Writes the elements of `source` where `gather` would read, or adds them; faults as there.
 
         `source` has the index's shape or more, and the target's dtype. Equal indices: of several writes any one
         stays (host: the last); sums are the same from run to run. What shares memory with the target is read first.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def index(self, a: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         """``a[indices]``: one entry for each of the first dimensions, None for a whole one; at least one tensor.
 
@@ -260,8 +261,8 @@ class Backend(ABC):
         take the place of those indexed when these are neighbours, else they come first. Faults as `gather`, but none
         where the result has no elements; a dimension of size 0 takes no index, which raises at once.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def index_put_(
         self, target: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
     ) -> None:
@@ -269,7 +270,6 @@ class Backend(ABC):
 
         `values` broadcasts to the shape of `index` and has the target's dtype. Order and faults as `scatter_`.
         """
-        raise NotImplementedError
 
     @abstractmethod
     def embedding(self, weight: Tensor, index: Tensor) -> Tensor: ...
@@ -326,7 +326,7 @@ class Backend(ABC):
 
     def from_cuda_array_interface(self, producer: Any, interface: dict[str, Any]) -> tuple[Tensor, int]:
         """As `import_dlpack`, of an object and its ``__cuda_array_interface__``; it lives as long as memory is used."""
-        raise NotImplementedError
+        raise AttributeError(f"__cuda_array_interface__: got a backend of type {self.type!r}, expected cuda")
 
     # -- random numbers ------------------------------------------------------------------------------
 
@@ -334,9 +334,9 @@ class Backend(ABC):
     def uniform_(self, tensor: Tensor, low: float, high: float) -> None: ...
     @abstractmethod
     def normal_(self, tensor: Tensor, mean: float, std: float) -> None: ...
+    @abstractmethod
     def random_bits_(self, tensor: Tensor) -> None:
         """All 64 bits of each element of an int64 tensor."""
-        raise NotImplementedError
 
     @abstractmethod
     def seed(self, index: int, seed: int) -> None:

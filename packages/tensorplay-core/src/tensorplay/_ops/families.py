@@ -40,6 +40,9 @@ def _typed(
     return decorate
 
 
+# Samples of signatures, for type checkers alone: nobody calls them.
+
+
 def _of_one(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     raise NotImplementedError
 
