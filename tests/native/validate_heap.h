@@ -70,7 +70,7 @@ static inline int64_t validate_tree(const tp__shelf_t *shelf, tp__size_class_t c
   CHECK(!block->right || block->right->priority <= block->priority);
   int64_t count = 1 + validate_tree(shelf, class, block->left, last);
   CHECK(block->state == TP_BLOCK_FREE);
-  CHECK(block->stream == shelf->stream && block->segment->class == class);
+  CHECK(block->stream == shelf->stream && block->segment->pool->class == class);
   CHECK(!*last || (*last)->nbytes < block->nbytes ||
         ((*last)->nbytes == block->nbytes && (*last)->address < block->address));
   *last = block;
@@ -113,7 +113,7 @@ static inline void validate_heap(int32_t device) {
     for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
       CHECK(segment->previous == previous && segment->heap == heap);
       previous = segment;
-      if ((int)segment->class == class) validate_segment(segment, &sums);
+      if ((int)segment->pool->class == class) validate_segment(segment, &sums);
     }
     CHECK(validate_pool(&heap->pools[class], class) == sums.free);
     const int64_t *stats = heap->stats;

@@ -6,8 +6,10 @@
  *   pool       free blocks, best fit
  *   segment    memory from the driver and back
  *   defer      blocks that other streams still use
+ *   shortage   what a refused request and its heap look like
+ *   obtain     the order of attempts when a stream's shelf has no block
  *   address    blocks by their address
- *   alloc      the order of attempts, what others call
+ *   alloc      allocating and freeing: what others call
  *   memory     the raw calls of tensorplay.h */
 #ifndef TP_ALLOC_H
 #define TP_ALLOC_H
@@ -117,6 +119,7 @@ typedef struct tp__shelf {
 } tp__shelf_t;
 
 typedef struct tp__pool {
+  tp__size_class_t class;
   tp__shelf_t **shelves; /* by stream number; NULL before the first segment for a stream */
   int32_t room;
 } tp__pool_t;
@@ -138,7 +141,7 @@ size_t tp__pool_largest_free(const tp__heap_t *heap);
 
 struct tp__segment {
   tp__heap_t *heap;
-  tp__size_class_t class;
+  tp__pool_t *pool;       /* where its free blocks are listed */
   size_t nbytes;
   size_t active;          /* blocks that are live or pending */
   tp__block_t *first;     /* by address */
@@ -150,7 +153,7 @@ struct tp__segment {
 size_t tp__segment_size(size_t block_nbytes);
 /* A new segment with one block for `stream`, free and in its shelf, which must exist. The device is entered.
  * *out_refused: the driver has no room, in which case the error slot is left alone. */
-tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbytes, tp_stream_t *stream,
+tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes, tp_stream_t *stream,
                                tp__block_t **out_block, bool *out_refused);
 /* Gives every segment without active blocks back. The device is entered. */
 tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation);
@@ -169,6 +172,24 @@ void tp__defer_poll(tp__heap_t *heap);
 bool tp__defer_wait_external(tp__heap_t *heap);
 /* Waits for all uses but those of streams that are being captured. */
 void tp__defer_wait(tp__heap_t *heap);
+
+/* ---- shortage.c ---- */
+
+/* What an allocation asks for. */
+typedef struct tp__request {
+  size_t requested_nbytes; /* by the program */
+  size_t nbytes;           /* of the block: rounded up */
+  tp_stream_t *stream;
+  tp__pool_t *pool;
+} tp__request_t;
+
+/* Counts the failure and words it: OUT_OF_MEMORY. The device is entered. */
+tp_status_t tp__shortage_refuse(tp__heap_t *heap, const tp__request_t *request, bool capturing);
+
+/* ---- obtain.c ---- */
+
+/* A free block, in its shelf, for a request that found none there; NULL on failure with the slot filled. */
+tp__block_t *tp__obtain(tp__heap_t *heap, const tp__request_t *request);
 
 /* ---- address.c ---- */
 

@@ -94,8 +94,8 @@ static int next_bin(const tp__shelf_t *shelf, int bin) {
   return 64 * word + __builtin_ctzll(bits);
 }
 
-static tp__shelf_t *shelf_of(const tp__heap_t *heap, const tp__block_t *block) {
-  return heap->pools[block->segment->class].shelves[tp__stream_id(block->stream)];
+static tp__shelf_t *shelf_of(const tp__block_t *block) {
+  return block->segment->pool->shelves[tp__stream_id(block->stream)];
 }
 
 /* Free pieces of a split segment cannot go back to the driver, which is why they are counted. */
@@ -132,25 +132,25 @@ tp__block_t *tp__pool_find(const tp__pool_t *pool, int32_t stream_id, size_t nby
 }
 
 void tp__pool_insert(tp__heap_t *heap, tp__block_t *block) {
-  tp__shelf_t *shelf = shelf_of(heap, block);
+  tp__shelf_t *shelf = shelf_of(block);
   int bin = bin_of(block->nbytes);
   block->state = TP_BLOCK_FREE;
   tree_insert(&shelf->bins[bin], block);
   shelf->occupied[bin / 64] |= (uint64_t)1 << bin % 64;
   if (is_piece(block)) {
-    tp__stat_increase(heap->stats, TP_STAT_inactive_split, block->segment->class, 1);
-    tp__stat_increase(heap->stats, TP_STAT_inactive_split_bytes, block->segment->class, block->nbytes);
+    tp__stat_increase(heap->stats, TP_STAT_inactive_split, block->segment->pool->class, 1);
+    tp__stat_increase(heap->stats, TP_STAT_inactive_split_bytes, block->segment->pool->class, block->nbytes);
   }
 }
 
 void tp__pool_remove(tp__heap_t *heap, tp__block_t *block) {
-  tp__shelf_t *shelf = shelf_of(heap, block);
+  tp__shelf_t *shelf = shelf_of(block);
   int bin = bin_of(block->nbytes);
   tree_remove(&shelf->bins[bin], block);
   if (!shelf->bins[bin]) shelf->occupied[bin / 64] &= ~((uint64_t)1 << bin % 64);
   if (is_piece(block)) {
-    tp__stat_decrease(heap->stats, TP_STAT_inactive_split, block->segment->class, 1);
-    tp__stat_decrease(heap->stats, TP_STAT_inactive_split_bytes, block->segment->class, block->nbytes);
+    tp__stat_decrease(heap->stats, TP_STAT_inactive_split, block->segment->pool->class, 1);
+    tp__stat_decrease(heap->stats, TP_STAT_inactive_split_bytes, block->segment->pool->class, block->nbytes);
   }
 }
 

@@ -26,7 +26,7 @@ static void unlink_segment(tp__heap_t *heap, tp__segment_t *segment) {
   }
 }
 
-tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__size_class_t class, size_t nbytes, tp_stream_t *stream,
+tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes, tp_stream_t *stream,
                                tp__block_t **out_block, bool *out_refused) {
   const char *operation = "allocate";
   *out_refused = false;
@@ -47,13 +47,13 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__size_class_t class, size_t 
     return TP_OUT_OF_MEMORY;
   }
   segment->heap = heap;
-  segment->class = class;
+  segment->pool = pool;
   segment->nbytes = nbytes;
   segment->first = block;
   link_segment(heap, segment);
   heap->stats[TP_STAT_num_device_alloc]++;
-  tp__stat_increase(heap->stats, TP_STAT_segment, class, 1);
-  tp__stat_increase(heap->stats, TP_STAT_reserved_bytes, class, nbytes);
+  tp__stat_increase(heap->stats, TP_STAT_segment, pool->class, 1);
+  tp__stat_increase(heap->stats, TP_STAT_reserved_bytes, pool->class, nbytes);
   block->address = address;
   block->nbytes = nbytes;
   block->segment = segment;
@@ -74,8 +74,8 @@ static tp_status_t release(tp__heap_t *heap, tp__segment_t *segment, const char 
   }
   unlink_segment(heap, segment);
   heap->stats[TP_STAT_num_device_free]++;
-  tp__stat_decrease(heap->stats, TP_STAT_segment, segment->class, 1);
-  tp__stat_decrease(heap->stats, TP_STAT_reserved_bytes, segment->class, segment->nbytes);
+  tp__stat_decrease(heap->stats, TP_STAT_segment, segment->pool->class, 1);
+  tp__stat_decrease(heap->stats, TP_STAT_reserved_bytes, segment->pool->class, segment->nbytes);
   free(segment);
   return TP_OK;
 }

@@ -1,0 +1,113 @@
+/* How a request is served that finds no block in its stream's shelf, and in which order attempts are made when memory is
+ * short: all of that order stands in obtain(); docs/design/allocator.md gives the reasons. */
+#include "alloc.h"
+
+static const char operation[] = "allocate";
+
+/* ---- taking over blocks of other streams ---- */
+
+static bool is_idle(tp_stream_t *stream) {
+  if (tp__stream_is_capturing(stream)) return false;
+  cudaError_t error = cudaStreamQuery(tp__stream_cuda(stream));
+  if (error) (void)cudaGetLastError(); /* not ready; or lost, which whoever waits next reports */
+  return !error;
+}
+
+/* Makes `stream` wait for all that `other` holds now. */
+static bool wait_for(tp__heap_t *heap, tp_stream_t *stream, tp_stream_t *other) {
+  if (tp__stream_is_capturing(other)) return false;
+  cudaEvent_t event;
+  if (tp__event_pool_take(heap->device, &event)) return false;
+  cudaError_t error = cudaEventRecord(event, tp__stream_cuda(other));
+  if (!error) error = cudaStreamWaitEvent(tp__stream_cuda(stream), event, 0);
+  if (error) (void)cudaGetLastError();
+  tp__event_pool_give(heap->device, event);
+  return !error;
+}
+
+/* The smallest fitting free block of another stream: of an idle one, or of any one behind an event. It then
+ * belongs to the request's. NULL when there is none. */
+static tp__block_t *take_over(tp__heap_t *heap, const tp__request_t *request, bool idle_only) {
+  tp__pool_t *pool = request->pool;
+  tp_stream_t *stream = request->stream;
+  tp__block_t *best = NULL;
+  for (int32_t id = 0; id < pool->room; id++) {
+    if (!pool->shelves[id] || pool->shelves[id]->stream == stream) continue;
+    if (tp__stream_is_external(pool->shelves[id]->stream)) continue; /* its owner may have destroyed it */
+    tp__block_t *block = tp__pool_find(pool, id, request->nbytes);
+    if (!block || (best && best->nbytes <= block->nbytes)) continue;
+    if (!idle_only || is_idle(block->stream)) best = block;
+  }
+  if (!best || (!idle_only && !wait_for(heap, stream, best->stream))) return NULL;
+  tp__pool_remove(heap, best);
+  best->stream = stream;
+  return tp__pool_insert_merged(heap, best);
+}
+
+/* ---- the order of attempts ---- */
+
+static tp_status_t device_total(size_t *out_total) {
+  size_t free_nbytes;
+  TP_TRY_CUDA(cudaMemGetInfo(&free_nbytes, out_total), operation);
+  return TP_OK;
+}
+
+static tp__block_t *find_anywhere(tp__heap_t *heap, const tp__request_t *request) {
+  tp__block_t *block = tp__pool_find(request->pool, tp__stream_id(request->stream), request->nbytes);
+  return block ? block : take_over(heap, request, false);
+}
+
+static tp_status_t ask_driver(tp__heap_t *heap, const tp__request_t *request, tp__block_t **out,
+                              bool *out_refused) {
+  size_t nbytes = tp__segment_size(request->nbytes);
+  return tp__segment_obtain(heap, request->pool, nbytes, request->stream, out, out_refused);
+}
+
+/* The device is entered, capture rules are relaxed. */
+static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__block_t **out) {
+  if (!tp__pool_prepare(request->pool, request->stream)) {
+    return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to list the free blocks of a stream");
+  }
+  /* What a capture uses must not depend on other streams, and nothing that it used may be released. */
+  bool capturing = tp__stream_is_capturing(request->stream);
+
+  /* 1. A block of an idle stream: nothing has to wait for it. */
+  if (!capturing && (*out = take_over(heap, request, true))) return TP_OK;
+
+  /* 2. Blocks that external streams used: waiting for the device costs less than memory from the driver. */
+  if (!capturing && tp__defer_wait_external(heap) && (*out = find_anywhere(heap, request)))
+    return TP_OK;
+
+  /* 3. The driver. */
+  bool refused;
+  tp_status_t status = ask_driver(heap, request, out, &refused);
+  if (!refused) return status;
+
+  size_t total;
+  TP_TRY(device_total(&total));
+  if (!capturing && tp__segment_size(request->nbytes) <= total) {
+    /* 4. A block of a busy stream: this stream waits, the host does not. */
+    if ((*out = take_over(heap, request, false))) return TP_OK;
+
+    /* 5. Blocks that other streams still use: the host waits. */
+    heap->stats[TP_STAT_num_alloc_retries]++;
+    tp__defer_wait(heap);
+    if ((*out = find_anywhere(heap, request))) return TP_OK;
+
+    /* 6. The driver again, after everything cached went back to it. */
+    TP_TRY(tp__segment_release_idle(heap, operation));
+    status = ask_driver(heap, request, out, &refused);
+    if (!refused) return status;
+  }
+  return tp__shortage_refuse(heap, request, capturing);
+}
+
+tp__block_t *tp__obtain(tp__heap_t *heap, const tp__request_t *request) {
+  heap->device = tp_stream_device(request->stream);
+  if (tp__device_enter(heap->device, operation)) return NULL;
+  tp__block_t *block = NULL;
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  tp_status_t status = obtain(heap, request, &block);
+  tp__capture_restore(mode);
+  return status ? NULL : block;
+}
