@@ -1,5 +1,5 @@
-/* How a request is served that finds no block in its stream's shelf, and in which order attempts are made when memory is
- * short: all of that order stands in obtain(); docs/design/allocator.md gives the reasons. */
+/* How a request is served that finds no block in its stream's shelf, and in which order attempts are made when memory
+ * is short: all of that order stands in obtain(); docs/design/allocator.md gives the reasons. */
 #include "alloc.h"
 
 static const char operation[] = "allocate";
