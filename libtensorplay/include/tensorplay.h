@@ -201,6 +201,42 @@ TP_API tp_status_t tp_memory_empty_cache(int32_t device);
 /* The driver's free and total bytes. Starts the device. Status: DEVICE. */
 TP_API tp_status_t tp_memory_get_info(int32_t device, size_t *out_free, size_t *out_total);
 
+/* A reading of a device's memory: every segment, with its blocks in address order, which cover it exactly. */
+typedef struct tp_memory_segment {
+  int64_t address;
+  int64_t nbytes;
+  int64_t stream;        /* handle of the stream that its first block belongs to */
+  int64_t pool[2];       /* (0, 0): the default pool */
+  int64_t is_large;      /* which size class it serves */
+  int64_t is_expandable;
+  int64_t block_count;
+  int64_t origin;        /* of the call that obtained it, as tp_origin_set_hook says */
+} tp_memory_segment_t;
+
+#define TP_MEMORY_INACTIVE 0
+#define TP_MEMORY_ALLOCATED 1    /* the program holds it */
+#define TP_MEMORY_PENDING_FREE 2 /* given back, and waited for: other streams use it */
+
+typedef struct tp_memory_block {
+  int64_t nbytes;
+  int64_t requested_nbytes; /* 0 when inactive */
+  int64_t stream;           /* handle of the stream whose order makes reuse safe */
+  int64_t state;            /* TP_MEMORY_* */
+  int64_t origin;           /* of the call that allocated it; 0 when inactive */
+} tp_memory_block_t;
+
+typedef struct tp_memory_snapshot {
+  int64_t segment_count;
+  int64_t block_count; /* of all segments, in their order */
+  tp_memory_segment_t *segments;
+  tp_memory_block_t *blocks;
+} tp_memory_snapshot_t;
+
+/* One consistent reading, owned by the caller; empty for a device that was never used. Runs now and starts nothing.
+ * Status: DEVICE, HOST_MEMORY. */
+TP_API tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device);
+TP_API void tp_memory_snapshot_release(tp_memory_snapshot_t *snapshot);
+
 /* A block of at least nbytes (0 is legal and gives a NULL address with TP_OK in the slot), aligned to
  * 512 bytes, for use on `stream`. Free with tp_memory_free. Starts the device.
  * Status: OUT_OF_MEMORY, OVERFLOW, INVALID_ARGUMENT for NULL as the stream. */

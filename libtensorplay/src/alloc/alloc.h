@@ -10,6 +10,7 @@
  *   obtain     the order of attempts when a stream's shelf has no block
  *   address    blocks by their address
  *   alloc      allocating and freeing: what others call
+ *   snapshot   a reading of all segments and blocks
  *   memory     the raw calls of tensorplay.h */
 #ifndef TP_ALLOC_H
 #define TP_ALLOC_H

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._check import check
+from ._history import memory_snapshot as memory_snapshot
 from ._library import native
 from ._summary import summary
 from ._tables import STATISTICS

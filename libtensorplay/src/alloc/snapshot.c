@@ -1,0 +1,84 @@
+/* A reading of all segments and blocks of a device, copied out at once under the heap's lock: its cost depends on how
+ * many blocks there are, and not on what happened before. */
+#include <stdlib.h>
+
+#include "alloc.h"
+
+static int64_t handle_of(const tp_stream_t *stream) { return (int64_t)tp_stream_handle(stream); }
+
+static int64_t state_of(const tp__block_t *block) {
+  switch (block->state) {
+    case TP_BLOCK_LIVE:
+      return TP_MEMORY_ALLOCATED;
+    case TP_BLOCK_PENDING:
+      return TP_MEMORY_PENDING_FREE;
+    default:
+      return TP_MEMORY_INACTIVE;
+  }
+}
+
+static tp_memory_block_t describe_block(const tp__block_t *block) {
+  int64_t state = state_of(block);
+  return (tp_memory_block_t){
+      .nbytes = (int64_t)block->nbytes,
+      .requested_nbytes = state == TP_MEMORY_INACTIVE ? 0 : (int64_t)block->requested_nbytes,
+      .stream = handle_of(block->stream),
+      .state = state,
+  };
+}
+
+static tp_memory_segment_t describe_segment(const tp__segment_t *segment) {
+  return (tp_memory_segment_t){
+      .address = (int64_t)(uintptr_t)segment->first->address,
+      .nbytes = (int64_t)segment->nbytes,
+      .stream = handle_of(segment->first->stream),
+      .is_large = segment->pool->class == TP_CLASS_LARGE,
+  };
+}
+
+/* Room for so many: the arrays lie behind the structure. */
+static tp_memory_snapshot_t *new_snapshot(int64_t segments, int64_t blocks) {
+  size_t nbytes = sizeof(tp_memory_snapshot_t) + (size_t)segments * sizeof(tp_memory_segment_t) +
+                  (size_t)blocks * sizeof(tp_memory_block_t);
+  tp_memory_snapshot_t *snapshot = malloc(nbytes);
+  if (!snapshot) {
+    tp__error_set(TP_HOST_MEMORY, "memory_snapshot", "no host memory for %zu bytes", nbytes);
+    return NULL;
+  }
+  *snapshot = (tp_memory_snapshot_t){.segments = (tp_memory_segment_t *)(snapshot + 1)};
+  snapshot->blocks = (tp_memory_block_t *)(snapshot->segments + segments);
+  return snapshot;
+}
+
+static tp_memory_snapshot_t *take(const tp__heap_t *heap) {
+  int64_t segments = 0;
+  int64_t blocks = 0;
+  for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
+    segments++;
+    for (const tp__block_t *block = segment->first; block; block = block->next) blocks++;
+  }
+  tp_memory_snapshot_t *snapshot = new_snapshot(segments, blocks);
+  if (!snapshot) return NULL;
+  for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
+    int64_t first = snapshot->block_count;
+    for (const tp__block_t *block = segment->first; block; block = block->next) {
+      snapshot->blocks[snapshot->block_count++] = describe_block(block);
+    }
+    tp_memory_segment_t *described = &snapshot->segments[snapshot->segment_count++];
+    *described = describe_segment(segment);
+    described->block_count = snapshot->block_count - first;
+  }
+  return snapshot;
+}
+
+tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device) {
+  device = tp__device_resolve(device, "memory_snapshot");
+  if (device < 0 || tp__device_check_process("memory_snapshot")) return NULL;
+  tp__heap_t *heap = tp__heap(device);
+  pthread_mutex_lock(&heap->lock);
+  tp_memory_snapshot_t *snapshot = take(heap);
+  pthread_mutex_unlock(&heap->lock);
+  return snapshot;
+}
+
+void tp_memory_snapshot_release(tp_memory_snapshot_t *snapshot) { free(snapshot); }
