@@ -36,6 +36,7 @@
 #define TP_DEVICE_CURRENT (-1)
 #define TP_DTYPE_NONE (-1)
 #define TP_MAX_NDIM 16
+#define TP_NO_LIMIT SIZE_MAX
 
 #ifdef __cplusplus
 extern "C" {
@@ -244,6 +245,77 @@ TP_API void *tp_memory_alloc(size_t nbytes, tp_stream_t *stream);
 /* A release function. The block can be reused at once by its own stream, by others after their recorded
  * use. An address that is not a live block of tp_memory_alloc is ignored. */
 TP_API void tp_memory_free(void *address);
+
+/* What the allocator holds from the driver stays at or below nbytes, or where it is if that is more; TP_NO_LIMIT: no
+ * limit, as at first. The cache is given back before a request is refused for it. Starts nothing. Status: DEVICE. */
+TP_API tp_status_t tp_memory_set_limit(int32_t device, size_t nbytes);
+TP_API tp_status_t tp_memory_get_limit(int32_t device, size_t *out_nbytes);
+
+/* Why a request was refused. */
+#define TP_SHORTAGE_DEVICE 0 /* the driver has no room */
+#define TP_SHORTAGE_LIMIT 1  /* of tp_memory_set_limit */
+#define TP_SHORTAGE_BUDGET 2
+
+#define TP_BUDGET_NAME_ROOM 64
+#define TP_SHORTAGE_STREAMS 16
+
+/* A budget; nbytes of live blocks, each rounded up as it was asked for, and what the program asked for. */
+typedef struct tp_budget_figures {
+  char name[TP_BUDGET_NAME_ROOM];
+  size_t live;
+  size_t peak;
+  size_t requested;
+  size_t limit; /* TP_NO_LIMIT */
+} tp_budget_figures_t;
+
+/* A request that was refused, and its device at that moment. All sizes in bytes. */
+typedef struct tp_memory_shortage {
+  int32_t device;
+  int32_t cause;        /* TP_SHORTAGE_* */
+  int32_t is_capturing; /* the request's stream */
+  int32_t is_hopeless;  /* it exceeds the device or a limit alone */
+  size_t requested;     /* by the program */
+  size_t rounded;       /* of the block */
+  size_t device_free;   /* as the driver counts */
+  size_t device_total;
+  size_t others;        /* of the device: neither free nor reserved here */
+  size_t limit;         /* of this device; TP_NO_LIMIT */
+  size_t allocated;     /* of this device's allocator: live blocks */
+  size_t reserved;
+  size_t pending;       /* dropped by the program, but still used by other streams */
+  size_t returnable;    /* of reserved: segments without live or pending blocks */
+  size_t private_pools; /* of reserved: segments of pools other than the default one */
+  size_t largest_free;  /* cached block */
+  tp_budget_figures_t budget; /* that refused; its name is empty where none did */
+  int32_t stream_count;
+  /* Streams with a cached block, those with the largest ones, and its size. */
+  uintptr_t streams[TP_SHORTAGE_STREAMS];
+  size_t stream_largest_free[TP_SHORTAGE_STREAMS];
+} tp_memory_shortage_t;
+
+/* The shortage that was the last failure of this thread. Status: STATE when that was another one. */
+TP_API tp_status_t tp_memory_shortage(tp_memory_shortage_t *out);
+/* The call that met it is about to be repeated: it counts as a retry and no longer as a failure. Status: as above. */
+TP_API tp_status_t tp_memory_repeat(void);
+
+/* ---- budgets: blocks counted by the part of the program that they serve ---------------------- */
+
+/* Over all devices. A budget lives as long as a handle, a scope or a block of it. */
+typedef struct tp_budget tp_budget_t;
+typedef struct tp_budget_scope tp_budget_scope_t;
+
+/* The budget of that name, made where there is none; owned by the caller. limit: from now on, for all its scopes;
+ * TP_NO_LIMIT leaves it as it is, at first without. Starts nothing. Status: INVALID_ARGUMENT (a name of none or too
+ * many bytes). */
+TP_API tp_budget_t *tp_budget_create(const char *name, size_t limit);
+TP_API void tp_budget_release(tp_budget_t *budget);
+/* Blocks that this thread allocates from now on are counted in the budget, and in those of the scopes that the thread
+ * is in already, in each once; a request above the limit of one is OUT_OF_MEMORY. Starts nothing. */
+TP_API tp_budget_scope_t *tp_budget_enter(tp_budget_t *budget);
+/* A release function: ends a scope, in whatever order. Its blocks stay counted until they are freed. */
+TP_API void tp_budget_leave(tp_budget_scope_t *scope);
+/* All budgets in the order of their names, as many as there is room for. How many there are. */
+TP_API int32_t tp_budget_list(int32_t room, tp_budget_figures_t *out);
 
 /* ---- tensors: life and description ---------------------------------------------------------- */
 

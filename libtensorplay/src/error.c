@@ -12,7 +12,8 @@ typedef struct slot {
   int32_t cuda_code;
   char operation[64];
   char cuda_name[64];
-  char text[1536];
+  char text[2048];
+  uint64_t number;
 } slot_t;
 
 static _Thread_local slot_t slot;
@@ -27,7 +28,10 @@ int32_t tp_error_cuda_code(void) { return slot.cuda_code; }
 
 const char *tp_error_cuda_name(void) { return slot.cuda_name; }
 
+uint64_t tp__error_number(void) { return slot.number; }
+
 static void fill(tp_status_t status, const char *operation, cudaError_t error) {
+  slot.number++;
   slot.status = status;
   snprintf(slot.operation, sizeof slot.operation, "%s", operation);
   slot.cuda_code = (int32_t)error;

@@ -44,6 +44,8 @@ tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const c
 int32_t tp__error_or_done(cudaError_t answer, const char *operation, const char *call);
 /* For the few functions that return NULL without having failed. */
 void tp__error_clear(void);
+/* Changes with each failure of this thread. */
+uint64_t tp__error_number(void);
 
 /* ---- device.c ---- */
 /* Resolves TP_DEVICE_CURRENT and checks the range: the index (>= 0), or a negative status. */

@@ -143,7 +143,7 @@ static void test_peaks_and_sums(void) {
 
 static void test_keys(void) {
   int64_t values[TP_STAT_COUNT];
-  CHECK(TP_STAT_COUNT == 108 + 8 + 6);
+  CHECK(TP_STAT_COUNT == 108 + 8 + 7);
   CHECK(tp_memory_stats(0, values, 3) == TP_INVALID_ARGUMENT);
   CHECK(tp_memory_stat(0, TP_STAT_COUNT) == TP_INVALID_ARGUMENT);
   CHECK(tp_memory_stat(0, -1) == TP_INVALID_ARGUMENT);

@@ -11,10 +11,13 @@ static tp__heap_t heaps[TP_MAX_DEVICES] = {
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .pools = {[TP_CLASS_LARGE] = {.class = TP_CLASS_LARGE}, [TP_CLASS_SMALL] = {.class = TP_CLASS_SMALL}},
         .random = 0x9E3779B9u,
+        .limit = TP_NO_LIMIT,
     },
 };
 
 tp__heap_t *tp__heap(int32_t device) { return &heaps[device]; }
+
+_Thread_local tp__route_t tp__route;
 
 /* Takes a block out of its shelf, without the part of it that is worth keeping for others. */
 static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *request) {
@@ -29,6 +32,8 @@ static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *
   }
   block->state = TP_BLOCK_LIVE;
   block->requested_nbytes = request->requested_nbytes;
+  block->budget = request->budget;
+  block->budget_nbytes = nbytes;
   block->segment->active++;
   tp__stat_increase(heap->stats, TP_STAT_allocation, class, 1);
   tp__stat_increase(heap->stats, TP_STAT_allocated_bytes, class, block->nbytes);
@@ -45,6 +50,22 @@ void tp__heap_retire(tp__heap_t *heap, tp__block_t *block) {
   tp__pool_insert_merged(heap, block);
 }
 
+/* A live block for the request; NULL on failure with the slot filled. */
+static tp__block_t *take(tp__heap_t *heap, const tp__request_t *request) {
+  if (heap->deferred > 0) tp__defer_poll(heap);
+  tp_budget_figures_t over;
+  if (request->budget && !tp__budget_take(request, &over)) {
+    (void)tp__shortage_refuse_budget(heap, request, &over);
+    return NULL;
+  }
+  tp__block_t *block = tp__pool_find(request->pool, tp__stream_id(request->stream), request->nbytes);
+  if (!block) block = tp__obtain(heap, request);
+  if (block) activate(heap, block, request);
+  if (request->budget && block) tp__budget_keep(request->budget);
+  if (request->budget && !block) tp__budget_give(request->budget, request->nbytes, request->requested_nbytes);
+  return block;
+}
+
 tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
   if (nbytes > MAX_NBYTES) {
     tp__error_set(TP_OVERFLOW, operation, "got %zu bytes, expected at most %zu", nbytes, MAX_NBYTES);
@@ -54,12 +75,10 @@ tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
   tp__size_class_t class = block_nbytes <= TP_SMALL_LIMIT ? TP_CLASS_SMALL : TP_CLASS_LARGE;
   tp__heap_t *heap = &heaps[tp_stream_device(stream)];
   tp__request_t request = {.requested_nbytes = nbytes, .nbytes = block_nbytes, .stream = stream,
-                           .pool = &heap->pools[class]};
+                           .pool = &heap->pools[class],
+                           .budget = tp__route.budget ? tp__budget_current() : NULL};
   pthread_mutex_lock(&heap->lock);
-  if (heap->deferred > 0) tp__defer_poll(heap);
-  tp__block_t *block = tp__pool_find(request.pool, tp__stream_id(stream), block_nbytes);
-  if (!block) block = tp__obtain(heap, &request);
-  if (block) activate(heap, block, &request);
+  tp__block_t *block = take(heap, &request);
   pthread_mutex_unlock(&heap->lock);
   return block;
 }
@@ -74,6 +93,10 @@ void tp__alloc_free(tp__block_t *block) {
   tp__stat_decrease(heap->stats, TP_STAT_allocation, class, 1);
   tp__stat_decrease(heap->stats, TP_STAT_allocated_bytes, class, block->nbytes);
   tp__stat_decrease(heap->stats, TP_STAT_requested_bytes, class, block->requested_nbytes);
+  if (block->budget) {
+    tp__budget_give(block->budget, block->budget_nbytes, block->requested_nbytes);
+    block->budget = NULL;
+  }
   if (block->uses) {
     tp__defer_block(heap, block);
   } else {

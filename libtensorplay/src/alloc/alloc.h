@@ -6,6 +6,7 @@
  *   pool       free blocks, best fit
  *   segment    memory from the driver and back
  *   defer      blocks that other streams still use
+ *   budget     blocks counted by the part of the program that they serve
  *   shortage   what a refused request and its heap look like
  *   obtain     the order of attempts when a stream's shelf has no block
  *   address    blocks by their address
@@ -94,6 +95,8 @@ struct tp__block {
   tp__block_t *right;         /* also links spare records */
   tp__block_t *chain;         /* of live blocks of tp_memory_alloc: the next one in address.c's bucket */
   tp__use_t *uses;            /* of live blocks: other streams that were recorded */
+  tp_budget_scope_t *budget;  /* of live blocks: where they are counted as well; NULL for most */
+  size_t budget_nbytes;       /* what is counted there */
   uint32_t priority;          /* random, balances the tree of a bin */
   int32_t pending_uses;       /* of pending blocks */
   tp__block_state_t state;
@@ -135,8 +138,6 @@ void tp__pool_insert(tp__heap_t *heap, tp__block_t *block);
 void tp__pool_remove(tp__heap_t *heap, tp__block_t *block);
 /* As insert, after merging with free neighbours of the same stream: the whole block. */
 tp__block_t *tp__pool_insert_merged(tp__heap_t *heap, tp__block_t *block);
-/* Bytes of the largest free block of the heap. */
-size_t tp__pool_largest_free(const tp__heap_t *heap);
 
 /* ---- segment.c ---- */
 
@@ -158,8 +159,6 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
                                tp__block_t **out_block, bool *out_refused);
 /* Gives every segment without active blocks back. The device is entered. */
 tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation);
-/* Bytes of such segments. */
-size_t tp__segment_idle_nbytes(const tp__heap_t *heap);
 
 /* ---- defer.c ---- */
 
@@ -174,18 +173,40 @@ bool tp__defer_wait_external(tp__heap_t *heap);
 /* Waits for all uses but those of streams that are being captured. */
 void tp__defer_wait(tp__heap_t *heap);
 
-/* ---- shortage.c ---- */
-
 /* What an allocation asks for. */
 typedef struct tp__request {
   size_t requested_nbytes; /* by the program */
   size_t nbytes;           /* of the block: rounded up */
   tp_stream_t *stream;
   tp__pool_t *pool;
+  tp_budget_scope_t *budget; /* NULL for most */
 } tp__request_t;
 
-/* Counts the failure and words it: OUT_OF_MEMORY. The device is entered. */
-tp_status_t tp__shortage_refuse(tp__heap_t *heap, const tp__request_t *request, bool capturing);
+/* Where the allocations of a thread go when it is not the usual way. */
+typedef struct tp__route {
+  tp_budget_scope_t *budget; /* innermost; may have been left: tp__budget_current knows */
+} tp__route_t;
+extern _Thread_local tp__route_t tp__route;
+
+/* ---- budget.c: under a lock of its own, which is innermost ---- */
+
+/* The innermost scope that the thread is in, or NULL. */
+tp_budget_scope_t *tp__budget_current(void);
+/* Counts a request in its scope and in those around it; false, with nothing counted, when it exceeds the limit of one,
+ * whose figures, and name for as long as the scope lives, are then in *out_over. */
+bool tp__budget_take(const tp__request_t *request, tp_budget_figures_t *out_over);
+/* The request was served: peaks follow. */
+void tp__budget_keep(tp_budget_scope_t *scope);
+/* What was counted is gone: the rounded and the requested bytes of one block. */
+void tp__budget_give(tp_budget_scope_t *scope, size_t nbytes, size_t requested_nbytes);
+
+/* ---- shortage.c ---- */
+
+/* Counts the failure and describes it: OUT_OF_MEMORY. The device is entered. */
+tp_status_t tp__shortage_refuse(tp__heap_t *heap, const tp__request_t *request, int32_t cause, bool capturing);
+/* The same for a budget that is spent, before anything was tried; enters the device. */
+tp_status_t tp__shortage_refuse_budget(tp__heap_t *heap, const tp__request_t *request,
+                                       const tp_budget_figures_t *budget);
 
 /* ---- obtain.c ---- */
 
@@ -204,6 +225,7 @@ tp__block_t *tp__address_remove(void *address);
 struct tp__heap {
   pthread_mutex_t lock;
   int32_t device;             /* known from the first segment on */
+  size_t limit;               /* of reserved bytes; TP_NO_LIMIT */
   int32_t deferred;           /* uses in the queues, but for those of external streams */
   int32_t deferred_external;
   tp__pool_t pools[3];        /* by size class; TP_CLASS_ALL is not used */

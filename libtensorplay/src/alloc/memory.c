@@ -50,6 +50,28 @@ tp_status_t tp_memory_empty_cache(int32_t device) {
   return status;
 }
 
+tp_status_t tp_memory_set_limit(int32_t device, size_t nbytes) {
+  device = tp__device_resolve(device, "memory_set_limit");
+  if (device < 0) return device;
+  TP_TRY(tp__device_check_process("memory_set_limit"));
+  tp__heap_t *heap = tp__heap(device);
+  pthread_mutex_lock(&heap->lock);
+  heap->limit = nbytes;
+  pthread_mutex_unlock(&heap->lock);
+  return TP_OK;
+}
+
+tp_status_t tp_memory_get_limit(int32_t device, size_t *out_nbytes) {
+  device = tp__device_resolve(device, "memory_get_limit");
+  if (device < 0) return device;
+  TP_TRY(tp__device_check_process("memory_get_limit"));
+  tp__heap_t *heap = tp__heap(device);
+  pthread_mutex_lock(&heap->lock);
+  *out_nbytes = heap->limit;
+  pthread_mutex_unlock(&heap->lock);
+  return TP_OK;
+}
+
 tp_status_t tp_memory_get_info(int32_t device, size_t *out_free, size_t *out_total) {
   const char *operation = "memory_get_info";
   device = tp__device_resolve(device, operation);

@@ -46,9 +46,11 @@ static tp__block_t *take_over(tp__heap_t *heap, const tp__request_t *request, bo
 
 /* ---- the order of attempts ---- */
 
-static tp_status_t device_total(size_t *out_total) {
-  size_t free_nbytes;
-  TP_TRY_CUDA(cudaMemGetInfo(&free_nbytes, out_total), operation);
+/* Whether the cache is worth giving back: not for a request that no device, or no limit, of this size would serve. */
+static tp_status_t may_help(const tp__heap_t *heap, const tp__request_t *request, bool *out) {
+  size_t free_nbytes, total, nbytes = tp__segment_size(request->nbytes);
+  TP_TRY_CUDA(cudaMemGetInfo(&free_nbytes, &total), operation);
+  *out = nbytes <= total && nbytes <= heap->limit;
   return TP_OK;
 }
 
@@ -57,13 +59,19 @@ static tp__block_t *find_anywhere(tp__heap_t *heap, const tp__request_t *request
   return block ? block : take_over(heap, request, false);
 }
 
+/* *out_cause: why there is no room, a TP_SHORTAGE. */
 static tp_status_t ask_driver(tp__heap_t *heap, const tp__request_t *request, tp__block_t **out,
-                              bool *out_refused) {
-  size_t nbytes = tp__segment_size(request->nbytes);
+                              bool *out_refused, int32_t *out_cause) {
+  size_t nbytes = tp__segment_size(request->nbytes), reserved = (size_t)heap->stats[TP_STAT_reserved_bytes];
+  bool within = reserved <= heap->limit && nbytes <= heap->limit - reserved;
+  *out_cause = within ? TP_SHORTAGE_DEVICE : TP_SHORTAGE_LIMIT;
+  *out_refused = !within;
+  if (!within) return TP_OUT_OF_MEMORY;
   return tp__segment_obtain(heap, request->pool, nbytes, request->stream, out, out_refused);
 }
 
-/* The device is entered, capture rules are relaxed. */
+/* The device is entered, capture rules are relaxed. The caller has looked through the blocks whose uses have passed and
+ * through the stream's shelf: steps 1 and 2. */
 static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__block_t **out) {
   if (!tp__pool_prepare(request->pool, request->stream)) {
     return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to list the free blocks of a stream");
@@ -71,35 +79,35 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
   /* What a capture uses must not depend on other streams, and nothing that it used may be released. */
   bool capturing = tp__stream_is_capturing(request->stream);
 
-  /* 1. A block of an idle stream: nothing has to wait for it. */
+  /* 3. A block of an idle stream: nothing has to wait for it. */
   if (!capturing && (*out = take_over(heap, request, true))) return TP_OK;
 
-  /* 2. Blocks that external streams used: waiting for the device costs less than memory from the driver. */
-  if (!capturing && tp__defer_wait_external(heap) && (*out = find_anywhere(heap, request)))
-    return TP_OK;
+  /* 4. Blocks that external streams used: waiting for the device costs less than memory from the driver. */
+  if (!capturing && tp__defer_wait_external(heap) && (*out = find_anywhere(heap, request))) return TP_OK;
 
-  /* 3. The driver. */
+  /* 5. The driver, within the limit. */
   bool refused;
-  tp_status_t status = ask_driver(heap, request, out, &refused);
+  int32_t cause;
+  tp_status_t status = ask_driver(heap, request, out, &refused, &cause);
   if (!refused) return status;
 
-  size_t total;
-  TP_TRY(device_total(&total));
-  if (!capturing && tp__segment_size(request->nbytes) <= total) {
-    /* 4. A block of a busy stream: this stream waits, the host does not. */
+  bool worth_it = false;
+  if (!capturing) TP_TRY(may_help(heap, request, &worth_it));
+  if (worth_it) {
+    /* 6. A block of a busy stream: this stream waits, the host does not. */
     if ((*out = take_over(heap, request, false))) return TP_OK;
 
-    /* 5. Blocks that other streams still use: the host waits. */
+    /* 7. Blocks that other streams still use: the host waits. */
     heap->stats[TP_STAT_num_alloc_retries]++;
     tp__defer_wait(heap);
     if ((*out = find_anywhere(heap, request))) return TP_OK;
 
-    /* 6. The driver again, after everything cached went back to it. */
+    /* 8. The driver again, after everything cached went back to it. */
     TP_TRY(tp__segment_release_idle(heap, operation));
-    status = ask_driver(heap, request, out, &refused);
+    status = ask_driver(heap, request, out, &refused, &cause);
     if (!refused) return status;
   }
-  return tp__shortage_refuse(heap, request, capturing);
+  return tp__shortage_refuse(heap, request, cause, capturing);
 }
 
 tp__block_t *tp__obtain(tp__heap_t *heap, const tp__request_t *request) {

@@ -169,13 +169,3 @@ tp__block_t *tp__pool_insert_merged(tp__heap_t *heap, tp__block_t *block) {
   tp__pool_insert(heap, block);
   return block;
 }
-
-size_t tp__pool_largest_free(const tp__heap_t *heap) {
-  size_t largest = 0;
-  for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
-    for (const tp__block_t *block = segment->first; block; block = block->next) {
-      if (block->state == TP_BLOCK_FREE && block->nbytes > largest) largest = block->nbytes;
-    }
-  }
-  return largest;
-}

@@ -88,11 +88,3 @@ tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation) {
   }
   return TP_OK;
 }
-
-size_t tp__segment_idle_nbytes(const tp__heap_t *heap) {
-  size_t nbytes = 0;
-  for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
-    if (segment->active == 0) nbytes += segment->nbytes;
-  }
-  return nbytes;
-}

@@ -61,7 +61,7 @@ tp_status_t tp_memory_reset_accumulated_stats(int32_t device) {
   for (int32_t key = 0; has_figures(key); key += 4) {
     heap->stats[key + TP_FIGURE_ALLOCATED] = heap->stats[key + TP_FIGURE_FREED] = 0;
   }
-  heap->stats[TP_STAT_num_alloc_retries] = heap->stats[TP_STAT_num_ooms] = 0;
+  heap->stats[TP_STAT_num_alloc_retries] = heap->stats[TP_STAT_num_ooms] = heap->stats[TP_STAT_num_oom_rejections] = 0;
   pthread_mutex_unlock(&heap->lock);
   return TP_OK;
 }

@@ -142,4 +142,5 @@ STATISTICS: list[str] = [
     "num_device_alloc",
     "num_device_free",
     "max_split_size",
+    "num_oom_rejections",
 ]
