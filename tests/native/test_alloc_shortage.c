@@ -101,6 +101,99 @@ static void test_other_failures_of_the_driver(void) {
   clear();
 }
 
+static void test_a_limit_comes_before_the_driver(void) {
+  tp_stream_t *stream = tp_stream_default(0);
+  size_t limit = 0;
+  CHECK_OK(tp_memory_get_limit(0, &limit));
+  CHECK(limit == TP_NO_LIMIT);
+  CHECK_OK(tp_memory_set_limit(0, 64 * TP_MiB));
+  CHECK_OK(tp_memory_get_limit(0, &limit));
+  CHECK(limit == 64 * TP_MiB);
+  CHECK_OK(tp_memory_get_limit(1, &limit));
+  CHECK(limit == TP_NO_LIMIT);
+
+  tp__block_t *blocks[3];
+  for (int i = 0; i < 3; i++) blocks[i] = take(20 * TP_MiB, stream);
+  int64_t asked = tp_emulated_call_count("cudaMalloc", -1), rejections = STAT(num_oom_rejections, CURRENT);
+  expect_shortage(20 * TP_MiB, "Reserved memory is limited to 64.00 MiB. The limit is reached");
+  CHECK(tp_emulated_call_count("cudaMalloc", -1) == asked);
+  CHECK(STAT(num_oom_rejections, CURRENT) == rejections + 1);
+  tp_memory_shortage_t found;
+  CHECK_OK(tp_memory_shortage(&found));
+  CHECK(found.cause == TP_SHORTAGE_LIMIT && found.limit == 64 * TP_MiB && !found.is_hopeless);
+
+  /* What is cached goes back first, as when the driver refuses. */
+  for (int i = 0; i < 3; i++) drop(blocks[i]);
+  tp__block_t *block = take(60 * TP_MiB, stream);
+  CHECK(CURRENT(reserved_bytes) == 60 * (int64_t)TP_MiB);
+
+  /* A request beyond the limit costs nobody the cache; a lower limit takes nothing away. */
+  drop(block);
+  expect_shortage(65 * TP_MiB, "The request is larger than the limit");
+  CHECK_OK(tp_memory_shortage(&found));
+  CHECK(found.is_hopeless && CURRENT(reserved_bytes) == 60 * (int64_t)TP_MiB);
+  CHECK_OK(tp_memory_set_limit(0, 10 * TP_MiB));
+  drop(take(50 * TP_MiB, stream));
+  CHECK_OK(tp_memory_set_limit(0, TP_NO_LIMIT));
+  drop(take(100 * TP_MiB, stream));
+  CHECK(tp_memory_set_limit(99, 0) == TP_DEVICE && tp_memory_get_limit(99, &limit) == TP_DEVICE);
+  clear();
+}
+
+static void test_what_a_shortage_holds(void) {
+  tp_stream_t *first = tp_stream_default(0), *second = tp_stream_from_pool(0, 0), *third = tp_stream_from_pool(0, 0);
+  tp__block_t *held = take(100 * TP_MiB, first);
+  tp__block_t *parts[] = {take(11 * TP_MiB, second), take(13 * TP_MiB, third), take(3 * TP_MiB, third)};
+  keep_busy(second, parts[0]->address);
+  keep_busy(third, parts[1]->address);
+  drop(parts[0]);
+  drop(parts[1]);
+  expect_shortage(200 * TP_MiB + 1, "has no room for 200.00 MiB (209715712 bytes)");
+  tp_memory_shortage_t found;
+  CHECK_OK(tp_memory_shortage(&found));
+  CHECK(found.device == 0 && found.cause == TP_SHORTAGE_DEVICE && !found.is_capturing && !found.is_hopeless);
+  CHECK(found.requested == 200 * TP_MiB + 1 && found.rounded == 200 * TP_MiB + 512);
+  CHECK(found.allocated == 103 * TP_MiB && found.reserved == 120 * TP_MiB && found.device_total == 256 * TP_MiB);
+  CHECK(found.device_free == 136 * TP_MiB && found.others == 0 && found.returnable == 0 && found.private_pools == 0);
+  CHECK(found.pending == 0 && found.limit == TP_NO_LIMIT && !found.budget.name[0]);
+  CHECK(found.stream_count == 1 && found.streams[0] == tp_stream_handle(third));
+  CHECK(found.largest_free == 17 * TP_MiB && found.stream_largest_free[0] == 17 * TP_MiB);
+
+  /* A call that is repeated has not failed. */
+  int64_t failures = STAT(num_ooms, CURRENT), retries = STAT(num_alloc_retries, CURRENT);
+  CHECK_OK(tp_memory_repeat());
+  CHECK(STAT(num_ooms, CURRENT) == failures - 1 && STAT(num_alloc_retries, CURRENT) == retries + 1);
+  CHECK(tp_memory_repeat() == TP_STATE && tp_memory_shortage(&found) == TP_STATE);
+  expect_shortage(200 * TP_MiB, "no room");
+  CHECK(tp_memory_set_limit(99, 0) == TP_DEVICE && tp_memory_shortage(&found) == TP_STATE); /* another failure */
+  drop(parts[2]);
+  drop(held);
+  clear();
+}
+
+static void test_largest_blocks_of_many_streams(void) {
+  tp__block_t *blocks[20];
+  for (int i = 0; i < 20; i++) blocks[i] = take((size_t)(1 + i) * 64 * TP_KiB, tp_stream_from_pool(0, 0));
+  for (int i = 0; i < 20; i++) drop(blocks[i]);
+  /* Larger than the device, so that nothing is taken over or given back. */
+  expect_shortage(TP_GiB, "larger than the device");
+  tp_memory_shortage_t found;
+  CHECK_OK(tp_memory_shortage(&found));
+  CHECK(found.stream_count == TP_SHORTAGE_STREAMS && found.returnable == found.reserved);
+  for (int32_t i = 0; i < found.stream_count; i++) {
+    size_t largest = 0;
+    for (const tp__segment_t *segment = tp__heap(0)->segments; segment; segment = segment->next) {
+      for (const tp__block_t *block = segment->first; block; block = block->next) {
+        if (tp_stream_handle(block->stream) == found.streams[i] && block->nbytes > largest) largest = block->nbytes;
+      }
+    }
+    CHECK(found.stream_largest_free[i] == largest);
+    CHECK(i == 0 || found.stream_largest_free[i - 1] >= largest);
+  }
+  CHECK(found.largest_free == found.stream_largest_free[0]);
+  clear();
+}
+
 static void test_the_same_size_is_reached_again(void) {
   enum { MOST = 64 };
   tp__block_t *blocks[MOST];
@@ -121,6 +214,9 @@ int main(void) {
   test_the_cache_is_released_before_giving_up();
   test_a_busy_streams_block_before_the_cache_is_released();
   test_blocks_in_use_elsewhere_are_waited_for();
+  test_a_limit_comes_before_the_driver();
+  test_what_a_shortage_holds();
+  test_largest_blocks_of_many_streams();
   test_texts_of_a_shortage();
   test_other_failures_of_the_driver();
   test_the_same_size_is_reached_again();

@@ -4,6 +4,8 @@
 #ifndef TP_TESTS_VALIDATE_HEAP_H
 #define TP_TESTS_VALIDATE_HEAP_H
 
+#include <string.h>
+
 #include "alloc/alloc.h"
 #include "check.h"
 
@@ -26,6 +28,8 @@ static inline void validate_block(const tp__segment_t *segment, const tp__block_
     /* Free neighbours of one stream have been merged. */
     CHECK(block->state != TP_BLOCK_FREE || next->state != TP_BLOCK_FREE || block->stream != next->stream);
   }
+  CHECK(block->state == TP_BLOCK_LIVE || !block->budget);
+  CHECK(!block->budget || (block->budget_nbytes >= block->requested_nbytes && block->budget_nbytes <= block->nbytes));
   if (block->state == TP_BLOCK_FREE) {
     CHECK(!block->uses && block->pending_uses == 0);
     sums->free++;
@@ -101,6 +105,37 @@ static inline void validate_figures(const int64_t *stats, tp__stat_t family, tp_
   CHECK(all[TP_FIGURE_CURRENT] == stats[family + 4 * TP_CLASS_LARGE] + stats[family + 4 * TP_CLASS_SMALL]);
   CHECK(own[TP_FIGURE_PEAK] >= expected && all[TP_FIGURE_PEAK] >= all[TP_FIGURE_CURRENT]);
   CHECK(own[TP_FIGURE_ALLOCATED] - own[TP_FIGURE_FREED] == expected);
+}
+
+/* Adds the live blocks of a device that count in a budget to the figures. */
+static inline void sum_budget(int32_t device, const char *name, tp_budget_figures_t *sums) {
+  tp__heap_t *heap = tp__heap(device);
+  pthread_mutex_lock(&heap->lock);
+  for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
+    for (const tp__block_t *block = segment->first; block; block = block->next) {
+      const tp_budget_scope_t *scope = block->budget;
+      while (scope && strcmp(scope->budget->figures.name, name) != 0) scope = scope->around;
+      if (!scope) continue;
+      sums->live += block->budget_nbytes;
+      sums->requested += block->requested_nbytes;
+    }
+  }
+  pthread_mutex_unlock(&heap->lock);
+}
+
+/* Every budget holds the blocks that count in it, of two devices; no thread may allocate meanwhile. */
+static inline void validate_budgets(void) {
+  tp_budget_figures_t figures[16];
+  int32_t count = tp_budget_list(16, figures);
+  CHECK(count >= 0 && count <= 16);
+  for (int32_t i = 0; i < count; i++) {
+    tp_budget_figures_t sums = {.live = 0};
+    sum_budget(0, figures[i].name, &sums);
+    sum_budget(1, figures[i].name, &sums);
+    CHECK(figures[i].live == sums.live && figures[i].requested == sums.requested);
+    CHECK(figures[i].peak >= sums.live);
+    CHECK(i == 0 || strcmp(figures[i - 1].name, figures[i].name) < 0);
+  }
 }
 
 /* The sums of increases and decreases must not have been reset. */

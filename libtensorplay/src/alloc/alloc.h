@@ -190,6 +190,20 @@ extern _Thread_local tp__route_t tp__route;
 
 /* ---- budget.c: under a lock of its own, which is innermost ---- */
 
+struct tp_budget {
+  tp_budget_figures_t figures;
+  int32_t references; /* handles and scopes */
+  tp_budget_t *next;  /* by name */
+};
+
+struct tp_budget_scope {
+  tp_budget_t *budget;
+  tp_budget_scope_t *around;
+  int64_t references;
+  bool counted_around; /* a scope around it is of the same budget */
+  bool left;
+};
+
 /* The innermost scope that the thread is in, or NULL. */
 tp_budget_scope_t *tp__budget_current(void);
 /* Counts a request in its scope and in those around it; false, with nothing counted, when it exceeds the limit of one,

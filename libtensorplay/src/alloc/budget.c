@@ -13,20 +13,6 @@
 
 #include "alloc.h"
 
-struct tp_budget {
-  tp_budget_figures_t figures;
-  int32_t references; /* handles and scopes */
-  tp_budget_t *next;  /* by name */
-};
-
-struct tp_budget_scope {
-  tp_budget_t *budget;
-  tp_budget_scope_t *around;
-  int64_t references;
-  bool counted_around; /* a scope around it is of the same budget */
-  bool left;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tp_budget_t *budgets;
 
