@@ -19,6 +19,10 @@ tp__heap_t *tp__heap(int32_t device) { return &heaps[device]; }
 
 _Thread_local tp__route_t tp__route;
 
+void tp__heap_lock(tp__heap_t *heap) { pthread_mutex_lock(&heap->lock); }
+
+void tp__heap_unlock(tp__heap_t *heap) { pthread_mutex_unlock(&heap->lock); }
+
 /* Takes a block out of its shelf, without the part of it that is worth keeping for others. */
 static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *request) {
   size_t nbytes = request->nbytes;
@@ -77,9 +81,9 @@ tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
   tp__request_t request = {.requested_nbytes = nbytes, .nbytes = block_nbytes, .stream = stream,
                            .pool = &heap->pools[class],
                            .budget = tp__route.budget ? tp__budget_current() : NULL};
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   tp__block_t *block = take(heap, &request);
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return block;
 }
 
@@ -89,7 +93,7 @@ void tp__alloc_free(tp__block_t *block) {
   if (tp__device_is_inherited()) return;
   tp__heap_t *heap = block->segment->heap;
   tp__size_class_t class = block->segment->pool->class;
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   tp__stat_decrease(heap->stats, TP_STAT_allocation, class, 1);
   tp__stat_decrease(heap->stats, TP_STAT_allocated_bytes, class, block->nbytes);
   tp__stat_decrease(heap->stats, TP_STAT_requested_bytes, class, block->requested_nbytes);
@@ -102,13 +106,13 @@ void tp__alloc_free(tp__block_t *block) {
   } else {
     tp__heap_retire(heap, block);
   }
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
 }
 
 tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream) {
   tp__heap_t *heap = block->segment->heap;
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   tp_status_t status = tp__defer_note(heap, block, stream);
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return status;
 }

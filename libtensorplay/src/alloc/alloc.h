@@ -10,6 +10,7 @@
  *   shortage   what a refused request and its heap look like
  *   obtain     the order of attempts when a stream's shelf has no block
  *   address    blocks by their address
+ *   cache      each thread's small blocks, in front of the pools
  *   alloc      allocating and freeing: what others call
  *   snapshot   a reading of all segments and blocks
  *   memory     the raw calls of tensorplay.h */
@@ -30,6 +31,7 @@
 
 typedef struct tp__heap tp__heap_t;
 typedef struct tp__segment tp__segment_t;
+typedef struct tp__private_pool tp__private_pool_t;
 typedef struct tp__use tp__use_t;
 typedef struct tp__use_queue tp__use_queue_t;
 
@@ -100,6 +102,7 @@ struct tp__block {
   uint32_t priority;          /* random, balances the tree of a bin */
   int32_t pending_uses;       /* of pending blocks */
   tp__block_state_t state;
+  bool plain;                 /* of live blocks: a thread's cache may take it when it is given back */
 };
 
 /* A fresh record, all zero but for its priority; NULL without host memory. */
@@ -184,6 +187,7 @@ typedef struct tp__request {
 
 /* Where the allocations of a thread go when it is not the usual way. */
 typedef struct tp__route {
+  tp__private_pool_t *pool;  /* NULL: the default pools */
   tp_budget_scope_t *budget; /* innermost; may have been left: tp__budget_current knows */
 } tp__route_t;
 extern _Thread_local tp__route_t tp__route;
@@ -234,6 +238,13 @@ bool tp__address_insert(tp__block_t *block);
 /* Takes the block at an address out of the table; NULL when there is none. */
 tp__block_t *tp__address_remove(void *address);
 
+/* ---- cache.c ---- */
+
+/* Between these two no thread of the process takes a block from its cache or puts one there, and the caches are
+ * empty. Calls nest. No heap's lock may be held. */
+void tp__cache_suspend(void);
+void tp__cache_resume(void);
+
 /* ---- alloc.c ---- */
 
 struct tp__heap {
@@ -252,6 +263,9 @@ struct tp__heap {
 };
 
 tp__heap_t *tp__heap(int32_t device);
+/* The lock, behind which everything that this thread has counted stands in the heap's counters. */
+void tp__heap_lock(tp__heap_t *heap);
+void tp__heap_unlock(tp__heap_t *heap);
 /* An active block becomes free: its counters, its segment's, its neighbours. */
 void tp__heap_retire(tp__heap_t *heap, tp__block_t *block);
 

@@ -44,9 +44,9 @@ tp_status_t tp_memory_empty_cache(int32_t device) {
   TP_TRY(tp__device_check_process("memory_empty_cache"));
   tp__foreign_poll(); /* what other libraries lend is theirs to empty */
   tp__heap_t *heap = tp__heap(device);
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   tp_status_t status = heap->segments ? release_cache(heap, "memory_empty_cache") : TP_OK;
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return status;
 }
 
@@ -55,9 +55,9 @@ tp_status_t tp_memory_set_limit(int32_t device, size_t nbytes) {
   if (device < 0) return device;
   TP_TRY(tp__device_check_process("memory_set_limit"));
   tp__heap_t *heap = tp__heap(device);
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   heap->limit = nbytes;
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return TP_OK;
 }
 
@@ -66,9 +66,9 @@ tp_status_t tp_memory_get_limit(int32_t device, size_t *out_nbytes) {
   if (device < 0) return device;
   TP_TRY(tp__device_check_process("memory_get_limit"));
   tp__heap_t *heap = tp__heap(device);
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   *out_nbytes = heap->limit;
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return TP_OK;
 }
 

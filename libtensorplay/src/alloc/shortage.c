@@ -186,11 +186,11 @@ tp_status_t tp_memory_repeat(void) {
   TP_TRY(check_last("memory_repeat"));
   TP_TRY(tp__device_check_process("memory_repeat"));
   tp__heap_t *heap = tp__heap(last.found.device);
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   heap->stats[TP_STAT_num_ooms]--;
   if (last.found.cause != TP_SHORTAGE_DEVICE) heap->stats[TP_STAT_num_oom_rejections]--;
   heap->stats[TP_STAT_num_alloc_retries]++;
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   last.error = 0;
   return TP_OK;
 }

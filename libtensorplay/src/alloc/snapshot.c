@@ -75,9 +75,9 @@ tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device) {
   device = tp__device_resolve(device, "memory_snapshot");
   if (device < 0 || tp__device_check_process("memory_snapshot")) return NULL;
   tp__heap_t *heap = tp__heap(device);
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   tp_memory_snapshot_t *snapshot = take(heap);
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return snapshot;
 }
 

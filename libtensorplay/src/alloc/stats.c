@@ -9,7 +9,7 @@ static bool has_figures(int32_t key) { return key < TP_STAT_num_alloc_retries; }
 
 static tp__heap_t *lock_heap(int32_t device) {
   tp__heap_t *heap = tp__heap(device);
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   return heap;
 }
 
@@ -23,7 +23,7 @@ int64_t tp_memory_stat(int32_t device, int32_t key) {
   }
   tp__heap_t *heap = lock_heap(device);
   int64_t value = heap->stats[key];
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return value;
 }
 
@@ -37,7 +37,7 @@ tp_status_t tp_memory_stats(int32_t device, int64_t *out, int32_t n) {
   }
   tp__heap_t *heap = lock_heap(device);
   memcpy(out, heap->stats, sizeof heap->stats);
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return TP_OK;
 }
 
@@ -49,7 +49,7 @@ tp_status_t tp_memory_reset_peak_stats(int32_t device) {
   for (int32_t key = 0; has_figures(key); key += 4) {
     heap->stats[key + TP_FIGURE_PEAK] = heap->stats[key + TP_FIGURE_CURRENT];
   }
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return TP_OK;
 }
 
@@ -62,6 +62,6 @@ tp_status_t tp_memory_reset_accumulated_stats(int32_t device) {
     heap->stats[key + TP_FIGURE_ALLOCATED] = heap->stats[key + TP_FIGURE_FREED] = 0;
   }
   heap->stats[TP_STAT_num_alloc_retries] = heap->stats[TP_STAT_num_ooms] = heap->stats[TP_STAT_num_oom_rejections] = 0;
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return TP_OK;
 }
