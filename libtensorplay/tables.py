@@ -75,6 +75,8 @@ def cuda_tables() -> str:
     for (name,) in rows("src/alloc/stats.def", "TP_STAT_OVERSIZE"):
         lines += [f'    "{name}.{figure}",' for figure in figures]
     lines += [f'    "{name}",' for (name,) in rows("src/alloc/stats.def", "TP_STAT_SCALAR")]
+    lines += ["]", "", "# Of the history's entries, in the order of their numbers.", "TRACE_ACTIONS: list[str] = ["]
+    lines += [f'    "{name}",' for (name,) in rows("src/alloc/trace.def", "TP_TRACE_ACTION")]
     lines.append("]")
     return "\n".join(lines) + "\n"
 

@@ -76,6 +76,15 @@ TP_API const char *tp_error_operation(void);
 TP_API int32_t tp_error_cuda_code(void);
 TP_API const char *tp_error_cuda_name(void);
 
+/* ---- origins -------------------------------------------------------------------------------- */
+
+/* Gives a number for the place in the program that the calling thread is at: positive, with a meaning that only the
+ * listener knows. Asked before any lock is taken, from any thread, also by release functions; must not fail. */
+typedef int64_t (*tp_origin_hook_t)(void);
+
+/* One listener for the process; NULL: none, origins are 0. Runs now. Calls underway may still ask the former hook. */
+TP_API void tp_origin_set_hook(tp_origin_hook_t hook);
+
 /* ---- devices -------------------------------------------------------------------------------- */
 
 typedef struct tp_device_properties {
@@ -226,17 +235,40 @@ typedef struct tp_memory_block {
   int64_t origin;           /* of the call that allocated it; 0 when inactive */
 } tp_memory_block_t;
 
+/* An entry of the history. */
+typedef struct tp_memory_entry {
+  int64_t time_us;  /* since 1970 */
+  int64_t action;   /* numbered by src/alloc/trace.def */
+  int64_t address;  /* of oom: the device's free bytes */
+  int64_t nbytes;   /* of blocks: what the program asked for; of snapshot: bytes in use */
+  int64_t stream;
+  int64_t pool[2];
+  int64_t origin;
+} tp_memory_entry_t;
+
 typedef struct tp_memory_snapshot {
   int64_t segment_count;
   int64_t block_count; /* of all segments, in their order */
+  int64_t entry_count; /* the latest ones, oldest first */
   tp_memory_segment_t *segments;
   tp_memory_block_t *blocks;
+  tp_memory_entry_t *entries;
 } tp_memory_snapshot_t;
 
-/* One consistent reading, owned by the caller; empty for a device that was never used. Runs now and starts nothing.
- * Status: DEVICE, HOST_MEMORY. */
-TP_API tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device);
+/* One consistent reading, owned by the caller; empty for a device that was never used. with_entries: the history as
+ * well, else entry_count is 0 and the cost does not depend on it. Runs now and starts nothing. Status: DEVICE,
+ * HOST_MEMORY. */
+TP_API tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device, int32_t with_entries);
 TP_API void tp_memory_snapshot_release(tp_memory_snapshot_t *snapshot);
+
+#define TP_HISTORY_ORIGINS 1 /* origins of allocations, kept with live blocks */
+#define TP_HISTORY_ENTRIES 2 /* an entry for whatever happens, in a ring */
+#define TP_HISTORY_FREES 4   /* origins of blocks given back, for the entries */
+
+/* Starts to record (mode: a sum of TP_HISTORY_*), or ends it (0), on all devices; what was recorded before is dropped.
+ * most_entries: room of a device's ring at most, 1 or more; the oldest entries make place. Runs now and starts nothing.
+ * Status: INVALID_ARGUMENT. */
+TP_API tp_status_t tp_memory_record_history(int32_t mode, int64_t most_entries);
 
 /* A block of at least nbytes (0 is legal and gives a NULL address with TP_OK in the slot), aligned to
  * 512 bytes, for use on `stream`. Free with tp_memory_free. Starts the device.

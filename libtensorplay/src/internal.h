@@ -1,7 +1,7 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it. The files
  * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
- *   1  error, library
+ *   1  error, library, origin
  *   2  device, stream, event, foreign, staging
  *   3  alloc/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
@@ -46,6 +46,11 @@ int32_t tp__error_or_done(cudaError_t answer, const char *operation, const char 
 void tp__error_clear(void);
 /* Changes with each failure of this thread. */
 uint64_t tp__error_number(void);
+
+/* ---- origin.c ---- */
+/* The listener's number for where the calling thread is; 0 while nobody listens, which costs a load. No lock may be
+ * held: the listener may wait for an interpreter, and free tensors. */
+int64_t tp__origin(void);
 
 /* ---- device.c ---- */
 /* Resolves TP_DEVICE_CURRENT and checks the range: the index (>= 0), or a negative status. */

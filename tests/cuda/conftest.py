@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -35,3 +36,13 @@ def emulated(gpu: None) -> None:
     variant = tensorplay._plugins.get("cuda").describe()["variant"]
     if variant != "emulated":
         pytest.skip(f"the emulated device is needed, {variant} serves")
+
+
+@pytest.fixture
+def history(gpu: None) -> Iterator[None]:
+    """History of memory, switched on while no cache holds anything; off afterwards."""
+    gc.collect()
+    cuda.empty_cache()
+    cuda.memory._record_memory_history()
+    yield
+    cuda.memory._record_memory_history(None)

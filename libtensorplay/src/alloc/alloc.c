@@ -38,19 +38,22 @@ static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *
   block->requested_nbytes = request->requested_nbytes;
   block->budget = request->budget;
   block->budget_nbytes = nbytes;
+  block->origin = heap->trace.origin;
   block->segment->active++;
   tp__stat_increase(heap->stats, TP_STAT_allocation, class, 1);
   tp__stat_increase(heap->stats, TP_STAT_allocated_bytes, class, block->nbytes);
   tp__stat_increase(heap->stats, TP_STAT_requested_bytes, class, request->requested_nbytes);
   tp__stat_increase(heap->stats, TP_STAT_active, class, 1);
   tp__stat_increase(heap->stats, TP_STAT_active_bytes, class, block->nbytes);
+  tp__trace_block(heap, TP_TRACE_alloc, block, block->origin);
 }
 
-void tp__heap_retire(tp__heap_t *heap, tp__block_t *block) {
+void tp__heap_retire(tp__heap_t *heap, tp__block_t *block, int64_t origin) {
   tp__size_class_t class = block->segment->pool->class;
   block->segment->active--;
   tp__stat_decrease(heap->stats, TP_STAT_active, class, 1);
   tp__stat_decrease(heap->stats, TP_STAT_active_bytes, class, block->nbytes);
+  tp__trace_block(heap, TP_TRACE_free_completed, block, origin);
   tp__pool_insert_merged(heap, block);
 }
 
@@ -78,10 +81,12 @@ tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
   size_t block_nbytes = (nbytes + TP_BLOCK_UNIT - 1) / TP_BLOCK_UNIT * TP_BLOCK_UNIT;
   tp__size_class_t class = block_nbytes <= TP_SMALL_LIMIT ? TP_CLASS_SMALL : TP_CLASS_LARGE;
   tp__heap_t *heap = &heaps[tp_stream_device(stream)];
+  int64_t origin = tp__trace_origin(TP_HISTORY_ORIGINS);
   tp__request_t request = {.requested_nbytes = nbytes, .nbytes = block_nbytes, .stream = stream,
                            .pool = &heap->pools[class],
                            .budget = tp__route.budget ? tp__budget_current() : NULL};
   tp__heap_lock(heap);
+  heap->trace.origin = origin;
   tp__block_t *block = take(heap, &request);
   tp__heap_unlock(heap);
   return block;
@@ -93,7 +98,11 @@ void tp__alloc_free(tp__block_t *block) {
   if (tp__device_is_inherited()) return;
   tp__heap_t *heap = block->segment->heap;
   tp__size_class_t class = block->segment->pool->class;
+  int64_t origin = tp__trace_origin(TP_HISTORY_FREES);
+  if (!origin) origin = block->origin;
   tp__heap_lock(heap);
+  heap->trace.origin = origin;
+  tp__trace_block(heap, TP_TRACE_free_requested, block, origin);
   tp__stat_decrease(heap->stats, TP_STAT_allocation, class, 1);
   tp__stat_decrease(heap->stats, TP_STAT_allocated_bytes, class, block->nbytes);
   tp__stat_decrease(heap->stats, TP_STAT_requested_bytes, class, block->requested_nbytes);
@@ -104,7 +113,7 @@ void tp__alloc_free(tp__block_t *block) {
   if (block->uses) {
     tp__defer_block(heap, block);
   } else {
-    tp__heap_retire(heap, block);
+    tp__heap_retire(heap, block, origin);
   }
   tp__heap_unlock(heap);
 }

@@ -2,6 +2,7 @@
  * allocator keeps for one device, and its lock guards everything below it. The files, lowest first:
  *
  *   stats      counters
+ *   trace      history
  *   block      records of blocks: taken, split, merged
  *   pool       free blocks, best fit
  *   segment    memory from the driver and back
@@ -31,6 +32,7 @@
 
 typedef struct tp__heap tp__heap_t;
 typedef struct tp__segment tp__segment_t;
+typedef struct tp__pool tp__pool_t;
 typedef struct tp__private_pool tp__private_pool_t;
 typedef struct tp__use tp__use_t;
 typedef struct tp__use_queue tp__use_queue_t;
@@ -77,6 +79,34 @@ static inline void tp__stat_decrease(int64_t *stats, tp__stat_t family, tp__size
   tp__stat_decrease_one(&stats[family + 4 * class], (int64_t)amount);
 }
 
+/* ---- trace.c ---- */
+
+typedef enum tp__action {
+#define TP_TRACE_ACTION(name) TP_TRACE_##name,
+#include "trace.def"
+#undef TP_TRACE_ACTION
+} tp__action_t;
+
+typedef struct tp__trace {
+  tp_memory_entry_t *entries; /* a ring */
+  int64_t room;
+  int64_t noted;              /* entries so far, those that made place included */
+  int64_t origin;             /* of the call that holds the heap's lock */
+} tp__trace_t;
+
+/* What is recorded: a sum of TP_HISTORY_*. */
+int32_t tp__trace_mode(void);
+/* Where the calling thread is, when that mode is on, else 0. No lock may be held. */
+int64_t tp__trace_origin(int32_t mode);
+/* What happened to a block or a segment, under the heap's lock, at a time when it has its address and stream. */
+void tp__trace_block(tp__heap_t *heap, tp__action_t action, const tp__block_t *block, int64_t origin);
+void tp__trace_segment(tp__heap_t *heap, tp__action_t action, const tp__segment_t *segment);
+void tp__trace_note(tp__heap_t *heap, tp__action_t action, const tp__pool_t *pool, uintptr_t address, size_t nbytes,
+                    const tp_stream_t *stream, int64_t origin);
+/* Entries that are kept, and a copy of them, oldest first. */
+int64_t tp__trace_count(const tp__trace_t *trace);
+void tp__trace_copy(const tp__trace_t *trace, tp_memory_entry_t *out);
+
 /* ---- block.c ---- */
 
 typedef enum tp__block_state {
@@ -88,7 +118,8 @@ typedef enum tp__block_state {
 struct tp__block {
   char *address;
   size_t nbytes;
-  size_t requested_nbytes;    /* what the program asked for; of live blocks */
+  size_t requested_nbytes;    /* what the program asked for; of live and pending blocks */
+  int64_t origin;             /* of the call that allocated it; of live and pending blocks */
   tp__segment_t *segment;
   tp_stream_t *stream;        /* whose order makes reuse safe */
   tp__block_t *previous;      /* neighbours in the segment, by address */
@@ -125,11 +156,11 @@ typedef struct tp__shelf {
   tp__block_t *bins[TP_BIN_COUNT];      /* trees ordered by size, then address */
 } tp__shelf_t;
 
-typedef struct tp__pool {
+struct tp__pool {
   tp__size_class_t class;
   tp__shelf_t **shelves; /* by stream number; NULL before the first segment for a stream */
   int32_t room;
-} tp__pool_t;
+};
 
 /* Makes sure that a stream has a shelf, without which none of its blocks may be inserted. False without
  * host memory. */
@@ -149,6 +180,7 @@ struct tp__segment {
   tp__pool_t *pool;       /* where its free blocks are listed */
   size_t nbytes;
   size_t active;          /* blocks that are live or pending */
+  int64_t origin;         /* of the call that obtained it */
   tp__block_t *first;     /* by address */
   tp__segment_t *previous;
   tp__segment_t *next;
@@ -259,6 +291,7 @@ struct tp__heap {
   tp__use_t *spare_uses;
   tp__block_t *spare_blocks;
   uint32_t random;            /* state of the generator of priorities, never 0 */
+  tp__trace_t trace;
   int64_t stats[TP_STAT_COUNT];
 };
 
@@ -266,7 +299,7 @@ tp__heap_t *tp__heap(int32_t device);
 /* The lock, behind which everything that this thread has counted stands in the heap's counters. */
 void tp__heap_lock(tp__heap_t *heap);
 void tp__heap_unlock(tp__heap_t *heap);
-/* An active block becomes free: its counters, its segment's, its neighbours. */
-void tp__heap_retire(tp__heap_t *heap, tp__block_t *block);
+/* An active block becomes free: its counters, its segment's, its neighbours. origin: for the history. */
+void tp__heap_retire(tp__heap_t *heap, tp__block_t *block, int64_t origin);
 
 #endif

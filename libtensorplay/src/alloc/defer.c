@@ -108,7 +108,7 @@ static void finish_first(tp__heap_t *heap, tp__use_queue_t *queue) {
   --*count_of(heap, queue);
   tp__event_pool_give(tp_stream_device(queue->stream), use->event);
   delete_use(heap, use);
-  if (--block->pending_uses == 0) tp__heap_retire(heap, block);
+  if (--block->pending_uses == 0) tp__heap_retire(heap, block, block->origin);
 }
 
 typedef cudaError_t event_call(cudaEvent_t event);

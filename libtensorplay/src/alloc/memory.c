@@ -44,7 +44,9 @@ tp_status_t tp_memory_empty_cache(int32_t device) {
   TP_TRY(tp__device_check_process("memory_empty_cache"));
   tp__foreign_poll(); /* what other libraries lend is theirs to empty */
   tp__heap_t *heap = tp__heap(device);
+  int64_t origin = tp__trace_origin(TP_HISTORY_FREES);
   tp__heap_lock(heap);
+  heap->trace.origin = origin;
   tp_status_t status = heap->segments ? release_cache(heap, "memory_empty_cache") : TP_OK;
   tp__heap_unlock(heap);
   return status;

@@ -50,6 +50,7 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
   segment->pool = pool;
   segment->nbytes = nbytes;
   segment->first = block;
+  segment->origin = heap->trace.origin;
   link_segment(heap, segment);
   heap->stats[TP_STAT_num_device_alloc]++;
   tp__stat_increase(heap->stats, TP_STAT_segment, pool->class, 1);
@@ -58,6 +59,7 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
   block->nbytes = nbytes;
   block->segment = segment;
   block->stream = stream;
+  tp__trace_segment(heap, TP_TRACE_segment_alloc, segment);
   tp__pool_insert(heap, block);
   *out_block = block;
   return TP_OK;
@@ -66,6 +68,7 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
 static tp_status_t release(tp__heap_t *heap, tp__segment_t *segment, const char *operation) {
   /* cudaFree waits for the device, so work that still uses the pieces is done before they go. */
   TP_TRY_CUDA(cudaFree(segment->first->address), operation);
+  tp__trace_segment(heap, TP_TRACE_segment_free, segment);
   for (tp__block_t *block = segment->first; block;) {
     tp__block_t *next = block->next;
     tp__pool_remove(heap, block);

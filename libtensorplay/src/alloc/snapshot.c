@@ -24,6 +24,7 @@ static tp_memory_block_t describe_block(const tp__block_t *block) {
       .requested_nbytes = state == TP_MEMORY_INACTIVE ? 0 : (int64_t)block->requested_nbytes,
       .stream = handle_of(block->stream),
       .state = state,
+      .origin = state == TP_MEMORY_INACTIVE ? 0 : block->origin,
   };
 }
 
@@ -33,13 +34,14 @@ static tp_memory_segment_t describe_segment(const tp__segment_t *segment) {
       .nbytes = (int64_t)segment->nbytes,
       .stream = handle_of(segment->first->stream),
       .is_large = segment->pool->class == TP_CLASS_LARGE,
+      .origin = segment->origin,
   };
 }
 
 /* Room for so many: the arrays lie behind the structure. */
-static tp_memory_snapshot_t *new_snapshot(int64_t segments, int64_t blocks) {
+static tp_memory_snapshot_t *new_snapshot(int64_t segments, int64_t blocks, int64_t entries) {
   size_t nbytes = sizeof(tp_memory_snapshot_t) + (size_t)segments * sizeof(tp_memory_segment_t) +
-                  (size_t)blocks * sizeof(tp_memory_block_t);
+                  (size_t)blocks * sizeof(tp_memory_block_t) + (size_t)entries * sizeof(tp_memory_entry_t);
   tp_memory_snapshot_t *snapshot = malloc(nbytes);
   if (!snapshot) {
     tp__error_set(TP_HOST_MEMORY, "memory_snapshot", "no host memory for %zu bytes", nbytes);
@@ -47,17 +49,19 @@ static tp_memory_snapshot_t *new_snapshot(int64_t segments, int64_t blocks) {
   }
   *snapshot = (tp_memory_snapshot_t){.segments = (tp_memory_segment_t *)(snapshot + 1)};
   snapshot->blocks = (tp_memory_block_t *)(snapshot->segments + segments);
+  snapshot->entries = (tp_memory_entry_t *)(snapshot->blocks + blocks);
   return snapshot;
 }
 
-static tp_memory_snapshot_t *take(const tp__heap_t *heap) {
+static tp_memory_snapshot_t *take(const tp__heap_t *heap, bool with_entries) {
   int64_t segments = 0;
   int64_t blocks = 0;
+  int64_t entries = with_entries ? tp__trace_count(&heap->trace) : 0;
   for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
     segments++;
     for (const tp__block_t *block = segment->first; block; block = block->next) blocks++;
   }
-  tp_memory_snapshot_t *snapshot = new_snapshot(segments, blocks);
+  tp_memory_snapshot_t *snapshot = new_snapshot(segments, blocks, entries);
   if (!snapshot) return NULL;
   for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
     int64_t first = snapshot->block_count;
@@ -68,15 +72,22 @@ static tp_memory_snapshot_t *take(const tp__heap_t *heap) {
     *described = describe_segment(segment);
     described->block_count = snapshot->block_count - first;
   }
+  snapshot->entry_count = entries;
+  if (entries) tp__trace_copy(&heap->trace, snapshot->entries);
   return snapshot;
 }
 
-tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device) {
+tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device, int32_t with_entries) {
   device = tp__device_resolve(device, "memory_snapshot");
   if (device < 0 || tp__device_check_process("memory_snapshot")) return NULL;
   tp__heap_t *heap = tp__heap(device);
+  int64_t origin = with_entries ? tp__trace_origin(TP_HISTORY_FREES) : 0;
   tp__heap_lock(heap);
-  tp_memory_snapshot_t *snapshot = take(heap);
+  if (with_entries) {
+    size_t active = (size_t)heap->stats[TP_STAT_active_bytes];
+    tp__trace_note(heap, TP_TRACE_snapshot, NULL, 0, active, NULL, origin);
+  }
+  tp_memory_snapshot_t *snapshot = take(heap, with_entries);
   tp__heap_unlock(heap);
   return snapshot;
 }

@@ -1,17 +1,29 @@
-"""Snapshots: what the allocator holds now."""
+"""History of memory: switched on and off, read, and written for the visualisers."""
 
 from __future__ import annotations
 
+import pickle
+import threading
+from os import PathLike
 from typing import Any
 
-from . import _snapshot
+from tensorplay.errors import InvalidArgumentError
+
+from . import _origins, _reading
+from ._check import check
 from ._library import native
+
+_ORIGINS, _ENTRIES, _FREES = 1, 2, 4  # TP_HISTORY_ORIGINS, TP_HISTORY_ENTRIES, TP_HISTORY_FREES
+_ENABLED = {None: 0, "state": _ORIGINS, "all": _ORIGINS | _ENTRIES | _FREES}
+_CONTEXTS = {None: _ENTRIES, "state": _ENTRIES | _ORIGINS, "alloc": _ENTRIES | _ORIGINS, "all": _ENABLED["all"]}
+
+_lock = threading.Lock()
 
 
 def memory_snapshot(mempool_id: tuple[int, int] | None = None) -> list[dict[str, Any]]:
     """Every segment that the allocator holds on any device, with its blocks (`tp_memory_snapshot_take`).
 
-    Works before first use and starts nothing.
+    Works before first use and starts nothing. What it costs depends on the number of blocks, not on the history.
 
     Parameters
     ----------
@@ -25,12 +37,95 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None) -> list[dict[str,
         ``requested_size``, ``stream``, ``segment_type`` (``"small"`` or ``"large"``), ``segment_pool_id``,
         ``is_expandable``, ``frames`` and ``blocks``. Blocks by address, which cover the segment exactly:
         ``address``, ``size``, ``requested_size``, ``stream``, ``frames`` and ``state``: ``"active_allocated"``,
-        ``"active_pending_free"`` (given back, but other streams still use it) or ``"inactive"``. Of one device it is one
-        consistent reading.
+        ``"active_pending_free"`` (given back, but other streams still use it) or ``"inactive"``. Of one device it is
+        one consistent reading. ``frames`` (``filename``, ``line``, ``name``, innermost first) tell where an active
+        block, or a segment, was asked for; where that is not known, a single frame says why.
     """
-    if not native.is_started:
-        return []
-    found = [segment for index in range(native.tp_device_count()) for segment in _snapshot.segments(index)]
+    found, _ = _read(with_entries=False)
     if mempool_id is None:
         return found
     return [segment for segment in found if segment["segment_pool_id"] == tuple(mempool_id)]
+
+
+def _record_memory_history(
+    enabled: str | None = "all", context: str | None = "all", stacks: str = "all", max_entries: int = 100_000
+) -> None:
+    """Starts to record what happens to memory on all devices, or ends it (`tp_memory_record_history`).
+
+    Each call starts anew: earlier entries are dropped, blocks that live keep their stack. While it is on, every
+    allocation looks at the caller's stack, and threads have no caches of their own.
+
+    Parameters
+    ----------
+    enabled : {"all", "state", None}
+        ``"all"``: the stacks of live blocks, and an entry for every event. ``"state"``: only the stacks of live blocks.
+        None ends it.
+    context : {"all", "alloc", "state", None}
+        Which events get their stack: all; allocations (``"alloc"`` and ``"state"``, which agree here); none.
+    stacks : {"python", "all"}
+        The stacks are Python's in both cases: there is nothing to see of C below a call of this package.
+    max_entries : int
+        Entries that are kept for each device, the latest ones; each takes 64 bytes. The ring grows up to it as needed.
+        Stacks are kept once each, 65,536 different ones at most.
+    """
+    _check_choice("enabled", enabled, tuple(_ENABLED))
+    _check_choice("context", context, tuple(_CONTEXTS))
+    _check_choice("stacks", stacks, ("python", "all"))
+    mode = _ENABLED[enabled] & _CONTEXTS[context]
+    with _lock:
+        if not mode and not native.is_started:
+            return
+        check(native.tp_memory_record_history(0, max_entries))
+        _origins.keep({origin for index in range(native.tp_device_count()) for origin in _reading.origins(index)})
+        _origins.listen(__name__, bool(mode & _ORIGINS))
+        if mode:
+            check(native.tp_memory_record_history(mode, max_entries))
+
+
+def _snapshot() -> dict[str, Any]:
+    """Segments and history of all devices, as torch's snapshots have them (`tp_memory_snapshot_take`).
+
+    Returns
+    -------
+    dict
+        ``segments``: as `memory_snapshot` gives them. ``device_traces``: for each device its entries, oldest first,
+        with ``action`` (``"alloc"``, ``"free_requested"``, ``"free_completed"``, ``"segment_alloc"``,
+        ``"segment_free"``, ``"segment_map"``, ``"segment_unmap"``, ``"snapshot"``, ``"oom"``), ``time_us`` since 1970,
+        ``addr``, ``size``, ``stream``, ``pool_id`` and ``frames``. The size of blocks is what the program asked for;
+        ``"oom"`` has ``device_free`` in place of ``addr``. ``allocator_settings`` and ``external_annotations``.
+    """
+    found, traces = _read(with_entries=True)
+    return {
+        "segments": found,
+        "device_traces": traces,
+        "allocator_settings": {},
+        "external_annotations": [],
+    }
+
+
+def _dump_snapshot(filename: str | PathLike[str] = "dump_snapshot.pickle") -> None:
+    """Writes `_snapshot` as a pickle, which https://pytorch.org/memory_viz opens.
+
+    So does ``python -m tensorplay.cuda.memory_viz FILE -o PAGE.html``, without a network.
+
+    Parameters
+    ----------
+    filename : str or path
+    """
+    taken = _snapshot()
+    with open(filename, "wb") as file:
+        pickle.dump(taken, file, protocol=4)
+
+
+def _check_choice(name: str, value: object, valid: tuple[object, ...]) -> None:
+    if value not in valid:
+        raise InvalidArgumentError(f"_record_memory_history: got {name}={value!r}, expected one of {valid}")
+
+
+def _read(with_entries: bool) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
+    """Segments of all devices, and a list of entries for each."""
+    if not native.is_started:
+        return [], []
+    frames = _origins.Frames()
+    read = [_reading.take(index, frames, with_entries) for index in range(native.tp_device_count())]
+    return [segment for found, _ in read for segment in found], [entries for _, entries in read]

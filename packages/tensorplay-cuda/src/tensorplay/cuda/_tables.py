@@ -144,3 +144,16 @@ STATISTICS: list[str] = [
     "max_split_size",
     "num_oom_rejections",
 ]
+
+# Of the history's entries, in the order of their numbers.
+TRACE_ACTIONS: list[str] = [
+    "alloc",
+    "free_requested",
+    "free_completed",
+    "segment_alloc",
+    "segment_free",
+    "segment_map",
+    "segment_unmap",
+    "snapshot",
+    "oom",
+]

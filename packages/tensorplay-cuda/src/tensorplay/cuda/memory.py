@@ -10,6 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from ._check import check
+from ._history import _dump_snapshot as _dump_snapshot
+from ._history import _record_memory_history as _record_memory_history
+from ._history import _snapshot as _snapshot
 from ._history import memory_snapshot as memory_snapshot
 from ._library import native
 from ._summary import summary

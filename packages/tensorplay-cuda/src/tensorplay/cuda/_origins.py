@@ -1,0 +1,94 @@
+"""Where in the program something was done: stacks of Python, kept under numbers that C hands about.
+
+C asks a hook (`tp_origin_set_hook`, made by libtensorplay/binding.py) which runs no bytecode; here its tables are
+kept and read. A stack is kept once, however often it comes, and there is room for `ROOM` different ones: those beyond
+it share the number `NO_ROOM`. Stacks that nothing refers to any more stay until `keep` is called.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterable
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import tensorplay
+
+from ._library import native
+
+ROOM = 65536  # stacks of some hundred bytes each
+NO_FRAME, NO_ROOM = -1, -2
+
+_numbers: dict[bytes, int] = {}
+_stacks: dict[int, tuple[Any, ...]] = {}
+_listeners: set[str] = set()
+
+_OWN = tuple(f"{Path(folder)}/" for folder in tensorplay.__path__)
+_REASONS = {
+    0: "(not recorded: made while memory history was off, or kept no stacks)",
+    NO_FRAME: "(made by a thread that runs no Python)",
+    NO_ROOM: f"(not recorded: more than {ROOM} different stacks)",
+}
+_FORGOTTEN = "(forgotten: memory history was started anew since)"
+
+
+def listen(name: str, on: bool) -> None:
+    """Says whether somebody of that name wants origins; C asks for none while nobody does."""
+    (_listeners.add if on else _listeners.discard)(name)
+    _set_hook(bool(_listeners))
+
+
+def keep(used: Iterable[int]) -> None:
+    """Forgets all stacks but these."""
+    wanted = set(used)
+    # Copies: other threads may add stacks meanwhile.
+    for key, number in _numbers.copy().items():
+        if number not in wanted:
+            del _numbers[key]
+    for number in _stacks.copy():
+        if number not in wanted:
+            del _stacks[number]
+
+
+class Frames:
+    """Origins as lists of frames, each list and each frame made once: what holds many stays small, pickled too."""
+
+    def __init__(self) -> None:
+        self._lists: dict[int, list[dict[str, Any]]] = {}
+        self._frames: dict[tuple[str, str, int], dict[str, Any]] = {}
+
+    def __getitem__(self, origin: int) -> list[dict[str, Any]]:
+        """Frames, innermost first, from the first one outside of this package on; or one that says why not."""
+        found = self._lists.get(origin)
+        if found is None:
+            found = self._lists[origin] = self._read(origin)
+        return found
+
+    def _read(self, origin: int) -> list[dict[str, Any]]:
+        stack = _stacks.get(origin)
+        if stack is None:
+            return [{"filename": "", "line": 0, "name": _REASONS.get(origin, _FORGOTTEN)}]
+        places = list(zip(stack[::2], stack[1::2], strict=True))
+        theirs = [place for place in places if not place[0].co_filename.startswith(_OWN)]
+        return [self._frame(*place) for place in theirs or places]
+
+    def _frame(self, code: CodeType, line: int) -> dict[str, Any]:
+        key = code.co_filename, code.co_name, line
+        return self._frames.setdefault(key, dict(zip(("filename", "name", "line"), key, strict=True)))
+
+
+def _set_hook(on: bool) -> None:
+    hook = native.NULL
+    if on:
+        tables = (native.ffi.cast("void *", id(table)) for table in (_numbers, _stacks))
+        hook = native.tp_origin_tables(*tables, ROOM)
+    native.tp_origin_set_hook(hook)
+
+
+@atexit.register
+def _stop() -> None:
+    """Nothing may ask an interpreter that ends."""
+    if _listeners:
+        _listeners.clear()
+        _set_hook(False)
