@@ -86,17 +86,32 @@ static int32_t wide_dtype(int32_t dtype) {
   return dtype == TP_DTYPE_float16 || dtype == TP_DTYPE_bfloat16 ? TP_DTYPE_float32 : dtype;
 }
 
-/* Adds the rows but for the first and the last run of each chunk, which become the rows of `rest`; of one chunk all. */
+/* Rows that remain of so many: the first and the last run of each chunk; of one chunk none. */
+static int64_t rest_count(int64_t count) {
+  int64_t chunks = tp__divide_up(count, TP_RUNS_CHUNK);
+  return chunks > 1 ? 2 * chunks : 0;
+}
+
+/* Memory for what remains of so many rows, and of that, and so on in turn. All of it is there before anything is added,
+ * so that a call which finds no room can be repeated. */
+static tp_status_t make_rests(rows_t rests[2], int64_t count, int64_t width, const tp_tensor_t *target,
+                              const char *name) {
+  for (int i = 0; i < 2; ++i) {
+    count = rest_count(count);
+    if (!count) break;
+    rests[i].width = width;
+    rests[i].keys = tp__tensor_new(TP_DTYPE_int64, target->device, 1, &count, name);
+    rests[i].values = tp__tensor_new(wide_dtype(target->dtype), target->device, 2, (int64_t[]){count, width}, name);
+    if (!is_complete(&rests[i])) return tp_error_status();
+  }
+  return TP_OK;
+}
+
+/* Adds the rows but for those that remain, which become the rows of `rest`. */
 static tp_status_t add_rows(const tp__selection_t *selection, const tp_layout_t *row, const rows_t *rows, rows_t *rest,
                             const char *name) {
-  int32_t dtype = selection->base.dtype, device = selection->base.device;
-  int64_t chunks = tp__divide_up(rows->count, TP_RUNS_CHUNK);
-  *rest = (rows_t){.count = chunks == 1 ? 0 : 2 * chunks, .width = rows->width};
-  if (rest->count) {
-    rest->keys = tp__tensor_new(TP_DTYPE_int64, device, 1, &rest->count, name);
-    rest->values = tp__tensor_new(wide_dtype(dtype), device, 2, (int64_t[]){rest->count, rest->width}, name);
-    if (!is_complete(rest)) return tp_error_status();
-  }
+  int32_t dtype = selection->base.dtype;
+  rest->count = rest_count(rows->count);
   tp_runs_args_t args = {.target = selection->base.data,
                          .values = rows->values->data,
                          .keys = rows->keys->data,
@@ -107,7 +122,8 @@ static tp_status_t add_rows(const tp__selection_t *selection, const tp_layout_t 
                          .width = rows->width,
                          .keys_are_int64 = rows->keys->dtype == TP_DTYPE_int64,
                          .row = *row};
-  return tp__launch_tiles(&runs[dtype], device, chunks * rows->width, TP_RUNS_TILE, &args, name);
+  return tp__launch_tiles(&runs[dtype], selection->base.device,
+                          tp__divide_up(rows->count, TP_RUNS_CHUNK) * rows->width, TP_RUNS_TILE, &args, name);
 }
 
 static tp_status_t add_in_order(const tp__selection_t *selection, const tp_tensor_t *source, const char *name) {
@@ -116,18 +132,19 @@ static tp_status_t add_in_order(const tp__selection_t *selection, const tp_tenso
   describe_row(&row, &selection->base, keys);
   /* Sorting keys of 32 bits takes half of the time. */
   int32_t dtype = selection->reach <= INT32_MAX ? TP_DTYPE_int32 : TP_DTYPE_int64;
-  rows_t rows = {.count = selection->base.numel / row.numel, .width = row.numel};
-  rows.values = rows_of(source, &selection->base, keys);
-  rows.keys = rows.values ? tp__selection_offsets(selection, keys, dtype, name) : NULL;
-  rows.order = rows.keys ? tp_argsort(rows.keys, 0, false) : NULL;
-  tp_status_t status = rows.order ? TP_OK : tp_error_status();
-  while (rows.count && !status) {
-    rows_t rest;
-    status = add_rows(selection, &row, &rows, &rest, name);
-    release(&rows); /* in stream order: what reads it comes first */
-    rows = rest;
+  rows_t all = {.count = selection->base.numel / row.numel, .width = row.numel}, rests[2] = {{0}};
+  all.values = rows_of(source, &selection->base, keys);
+  all.keys = all.values ? tp__selection_offsets(selection, keys, dtype, name) : NULL;
+  all.order = all.keys ? tp_argsort(all.keys, 0, false) : NULL;
+  tp_status_t status = all.order ? make_rests(rests, all.count, all.width, &selection->base, name) : tp_error_status();
+  const rows_t *rows = &all;
+  for (int level = 0; rows->count && !status; ++level) {
+    status = add_rows(selection, &row, rows, &rests[level % 2], name);
+    rows = &rests[level % 2];
   }
-  release(&rows);
+  release(&all); /* in stream order: what reads it comes first */
+  release(&rests[0]);
+  release(&rests[1]);
   return status;
 }
 
