@@ -327,8 +327,9 @@ typedef struct tp_memory_shortage {
 
 /* The shortage that was the last failure of this thread. Status: STATE when that was another one. */
 TP_API tp_status_t tp_memory_shortage(tp_memory_shortage_t *out);
-/* The call that met it is about to be repeated: it counts as a retry and no longer as a failure. Status: as above. */
-TP_API tp_status_t tp_memory_repeat(void);
+/* A call that met such a shortage is about to be repeated: it counts as a retry and no longer as a failure. Status:
+ * DEVICE. */
+TP_API tp_status_t tp_memory_repeat(int32_t device, int32_t cause);
 
 /* ---- budgets: blocks counted by the part of the program that they serve ---------------------- */
 

@@ -161,11 +161,12 @@ static void test_what_a_shortage_holds(void) {
 
   /* A call that is repeated has not failed. */
   int64_t failures = STAT(num_ooms, CURRENT), retries = STAT(num_alloc_retries, CURRENT);
-  CHECK_OK(tp_memory_repeat());
+  CHECK_OK(tp_memory_repeat(0, TP_SHORTAGE_DEVICE));
   CHECK(STAT(num_ooms, CURRENT) == failures - 1 && STAT(num_alloc_retries, CURRENT) == retries + 1);
-  CHECK(tp_memory_repeat() == TP_STATE && tp_memory_shortage(&found) == TP_STATE);
-  expect_shortage(200 * TP_MiB, "no room");
-  CHECK(tp_memory_set_limit(99, 0) == TP_DEVICE && tp_memory_shortage(&found) == TP_STATE); /* another failure */
+  int64_t rejections = STAT(num_oom_rejections, CURRENT);
+  CHECK_OK(tp_memory_repeat(0, TP_SHORTAGE_LIMIT));
+  CHECK(STAT(num_oom_rejections, CURRENT) == rejections - 1 && tp_memory_repeat(99, 0) == TP_DEVICE);
+  CHECK(tp_memory_shortage(&found) == TP_STATE); /* another failure came after it */
   drop(parts[2]);
   drop(held);
   clear();

@@ -83,7 +83,10 @@ static size_text_t size_text(size_t nbytes) {
 
 static const char *advice(const tp_memory_shortage_t *self) {
   size_t cached = self->reserved - self->allocated - self->pending;
-  if (self->cause == TP_SHORTAGE_BUDGET) return "Drop tensors that were made in it, or raise its limit.";
+  if (self->cause == TP_SHORTAGE_BUDGET) {
+    if (self->rounded > self->budget.limit) return "The request is larger than the limit: split it, or raise it.";
+    return "Drop tensors that were made in it, or raise its limit.";
+  }
   if (self->rounded > self->device_total) {
     return "The request is larger than the device: split it, or use another device.";
   }
@@ -171,28 +174,25 @@ tp_status_t tp__shortage_refuse_budget(tp__heap_t *heap, const tp__request_t *re
   return status;
 }
 
-/* ---- what the thread met last ---- */
-
-static tp_status_t check_last(const char *name) {
-  if (last.error && last.error == tp__error_number()) return TP_OK;
-  return tp__error_set(TP_STATE, name, "the thread's last failure was no shortage of memory");
-}
+/* ---- what the caller makes of it ---- */
 
 tp_status_t tp_memory_shortage(tp_memory_shortage_t *out) {
-  TP_TRY(check_last("memory_shortage"));
+  if (!last.error || last.error != tp__error_number())
+    return tp__error_set(TP_STATE, "memory_shortage", "the thread's last failure was no shortage of memory");
   *out = last.found;
   return TP_OK;
 }
 
-tp_status_t tp_memory_repeat(void) {
-  TP_TRY(check_last("memory_repeat"));
-  TP_TRY(tp__device_check_process("memory_repeat"));
-  tp__heap_t *heap = tp__heap(last.found.device);
-  tp__heap_lock(heap);
+tp_status_t tp_memory_repeat(int32_t device, int32_t cause) {
+  const char *name = "memory_repeat";
+  device = tp__device_resolve(device, name);
+  if (device < 0) return device;
+  TP_TRY(tp__device_check_process(name));
+  tp__heap_t *heap = tp__heap(device);
+  pthread_mutex_lock(&heap->lock);
   heap->stats[TP_STAT_num_ooms]--;
-  if (last.found.cause != TP_SHORTAGE_DEVICE) heap->stats[TP_STAT_num_oom_rejections]--;
+  if (cause != TP_SHORTAGE_DEVICE) heap->stats[TP_STAT_num_oom_rejections]--;
   heap->stats[TP_STAT_num_alloc_retries]++;
-  tp__heap_unlock(heap);
-  last.error = 0;
+  pthread_mutex_unlock(&heap->lock);
   return TP_OK;
 }

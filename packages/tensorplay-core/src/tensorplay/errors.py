@@ -6,6 +6,10 @@ built-in exception that Python programs expect, so that both habits catch it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 __all__ = [
     "AcceleratorError",
     "BackendUnavailableError",
@@ -52,7 +56,85 @@ class SizeOverflowError(InvalidArgumentError, OverflowError):
 
 
 class OutOfMemoryError(TensorPlayError, MemoryError):
-    """A device has no room for a request."""
+    """A device has no room for a request.
+
+    The attributes say what its memory looked like when the request was refused, in bytes, as far as the backend
+    knows: None and empty where it does not. No attribute refers to a tensor.
+
+    Parameters
+    ----------
+    message : str
+    **facts
+        Attributes of those below.
+
+    Attributes
+    ----------
+    device : str or None
+        ``"cuda:0"`` for example.
+    reason : str or None
+        What had no room: ``"device"``, ``"limit"`` (of the process, on the device) or ``"budget"``.
+    requested, rounded : int or None
+        What the program asked for, and the block that this takes.
+    device_free, device_total : int or None
+        As the driver counts them.
+    others : int or None
+        What is neither free nor reserved here: other processes and libraries, and the driver itself.
+    processes : dict of int to int
+        What other processes hold of the device, by their number, where the system tells.
+    limit : int or None
+        What may be reserved on the device.
+    reserved : int or None
+        What the allocator holds of the device: all that follows are parts of it.
+    allocated : int or None
+        Blocks of live tensors.
+    pending : int or None
+        Blocks that were dropped and that other streams still use.
+    returnable : int or None
+        Cached memory without a live or pending block near it, which can go back to the driver.
+    private_pools : int or None
+        What belongs to graphs and other pools of their own.
+    largest_free : int or None
+        The largest cached block.
+    largest_free_by_stream : dict of int to int
+        The largest cached block of each stream, by the stream's handle; 0 is the default stream.
+    budget : str or None
+        The budget that is spent.
+    budget_live, budget_limit : int or None
+        What it holds and may hold.
+    is_capturing : bool
+        Whether the request belongs to a capture.
+    is_hopeless : bool
+        Whether the request alone exceeds the device or a limit, so that no freed memory could help.
+    """
+
+    device: str | None = None
+    reason: str | None = None
+    requested: int | None = None
+    rounded: int | None = None
+    device_free: int | None = None
+    device_total: int | None = None
+    others: int | None = None
+    processes: Mapping[int, int] = MappingProxyType({})
+    limit: int | None = None
+    reserved: int | None = None
+    allocated: int | None = None
+    pending: int | None = None
+    returnable: int | None = None
+    private_pools: int | None = None
+    largest_free: int | None = None
+    largest_free_by_stream: Mapping[int, int] = MappingProxyType({})
+    budget: str | None = None
+    budget_live: int | None = None
+    budget_limit: int | None = None
+    is_capturing: bool = False
+    is_hopeless: bool = False
+
+    def __init__(self, message: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        unknown = facts.keys() - OutOfMemoryError.__annotations__
+        if unknown:
+            raise TypeError(f"OutOfMemoryError: got unknown facts {sorted(unknown)}")
+        self.__dict__.update(facts)
 
 
 class HostMemoryError(OutOfMemoryError):

@@ -18,7 +18,7 @@ from tensorplay._dtype import DType
 from tensorplay._tensor import Tensor
 
 from . import _blas
-from ._check import check, refused
+from ._check import check, failed, refused
 from ._exchange import Exchange
 from ._library import native
 from ._operations import Operations
@@ -119,7 +119,8 @@ class CudaBackend(Operations, Exchange):
         except (OverflowError, TypeError):
             impl = None
         if not impl:
-            refused(impl, "empty", (shape, dtype, device))
+            again: Tensor = refused(impl, "empty", (shape, dtype, device))
+            return again
         tensor: Tensor = _new(Tensor)
         tensor._impl = impl
         tensor._backend = self
@@ -152,8 +153,8 @@ class CudaBackend(Operations, Exchange):
     def to_host(self, tensor: Tensor) -> np.ndarray[Any, Any]:
         array = np.empty(tensor.shape, tensor.dtype.numpy)
         target = _flat(array)
-        check(native.tp_tensor_copy_to_host(tensor._impl, native.ffi.from_buffer(target), target.nbytes))
-        return array
+        status = native.tp_tensor_copy_to_host(tensor._impl, native.ffi.from_buffer(target), target.nbytes)
+        return failed("to_host", (tensor,)) if status else array
 
     def copy_from_host_(self, target: Tensor, array: np.ndarray[Any, Any]) -> None:
         if array.shape != target.shape or array.dtype != target.dtype.numpy:

@@ -1,4 +1,4 @@
-"""Turns a status of the C library into an exception: the only place that does.
+"""Turns a status of the C library into an exception, or into a second try: the only place that does.
 
 C refuses with a number and keeps a text. Where the host backend would refuse the same arguments, its
 explanation (`tensorplay._operands`) is raised instead of C's text, so that both word an error alike.
@@ -6,16 +6,17 @@ explanation (`tensorplay._operands`) is raised instead of C's text, so that both
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-from tensorplay import _operands, errors
+from tensorplay import _operands, _plugins, errors
 
+from . import _shortage
 from ._library import native
 from ._tables import STATUSES
 
 _CODES = {name: status for status, (name, _, _) in STATUSES.items()}
 _EXPLAINED = {_CODES[name] for name in ("INVALID_ARGUMENT", "DTYPE", "SHAPE", "DEVICE", "INDEX", "OVERFLOW", "STATE")}
-_STATE = _CODES["STATE"]
+_OUT_OF_MEMORY, _STATE = _CODES["OUT_OF_MEMORY"], _CODES["STATE"]
 _INITIALIZATION_ERROR = 3  # cudaErrorInitializationError
 
 
@@ -32,7 +33,7 @@ def failure() -> errors.TensorPlayError:
         if native.is_forked and code == _INITIALIZATION_ERROR:
             text += " (CUDA was started before this process was forked: use the start method 'spawn')"
         return kind(text, code, _text(native.tp_error_cuda_name()), _text(native.tp_error_operation()))
-    return kind(text)
+    return _shortage.error_of(text) if status == _OUT_OF_MEMORY else kind(text)
 
 
 def check(status: int) -> None:
@@ -41,8 +42,8 @@ def check(status: int) -> None:
         raise failure()
 
 
-def refused(answer: Any, method: str, arguments: tuple[Any, ...]) -> NoReturn:
-    """Raises for an operation that cannot be done.
+def refused(answer: Any, method: str, arguments: tuple[Any, ...]) -> Any:
+    """Raises for an operation that cannot be done, or does it once more when memory was short and may no longer be.
 
     Parameters
     ----------
@@ -53,14 +54,17 @@ def refused(answer: Any, method: str, arguments: tuple[Any, ...]) -> NoReturn:
     arguments
         Its arguments, as they came.
 
+    Returns
+    -------
+    object
+        What the method returns the second time.
+
     Raises
     ------
     TensorPlayError
-        Always: core's explanation, C's text where no argument is at fault, or an InternalError that names
+        Core's explanation, C's text where no argument is at fault, or an InternalError that names
         both when core finds nothing wrong.
     """
-    # No local name may hold an exception that is raised here: its traceback would hold the name's frame, and
-    # the frames below it their tensors, until the garbage collector runs.
     if answer is None:
         _explain(method, arguments)
         raise errors.InternalError(f"{method}: an argument does not convert to C, core finds no fault")
@@ -71,7 +75,23 @@ def refused(answer: Any, method: str, arguments: tuple[Any, ...]) -> NoReturn:
             raise errors.InternalError(
                 f"{method}: C refused with {STATUSES[status][0]}, core finds no fault: {failure()}"
             )
-    raise failure()
+    return failed(method, arguments)
+
+
+def failed(method: str, arguments: tuple[Any, ...]) -> Any:
+    """As `refused`, where C has failed and no argument is at fault.
+
+    The one place that repeats a call. No local name may hold an exception when it leaves: its traceback would hold the
+    name's frame, and the frames below it their tensors, until the garbage collector runs.
+    """
+    error = failure()
+    try:
+        if isinstance(error, errors.OutOfMemoryError) and _shortage.is_worth_repeating(error):
+            with _shortage.repeating():
+                return getattr(_plugins.get("cuda"), method)(*arguments)
+        raise error
+    finally:
+        del error
 
 
 def _explain(method: str, arguments: tuple[Any, ...]) -> None:

@@ -44,7 +44,8 @@ class Operations(Reductions, Indexing):
         except (OverflowError, TypeError):
             impl = None
         if not impl:
-            refused(impl, "binary", (op, a, b, out))
+            again: Tensor = refused(impl, "binary", (op, a, b, out))
+            return again
         if out is None:
             return self.wrap(impl)
         self.release(impl)

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._budgets import BudgetFigures as BudgetFigures
+from ._budgets import memory_budget as memory_budget
+from ._budgets import memory_budgets as memory_budgets
 from ._check import check
 from ._history import _dump_snapshot as _dump_snapshot
 from ._history import _record_memory_history as _record_memory_history
 from ._history import _snapshot as _snapshot
 from ._history import memory_snapshot as memory_snapshot
 from ._library import native
+from ._limit import get_memory_limit as get_memory_limit
+from ._limit import set_memory_limit as set_memory_limit
+from ._shortage import CallbackHandle as CallbackHandle
+from ._shortage import register_oom_callback as register_oom_callback
 from ._summary import summary
 from ._tables import STATISTICS
 from .device import CURRENT, DeviceArgument, device_index
