@@ -46,3 +46,15 @@ def history(gpu: None) -> Iterator[None]:
     cuda.memory._record_memory_history()
     yield
     cuda.memory._record_memory_history(None)
+
+
+@pytest.fixture
+def small(emulated: None) -> Iterator[None]:
+    """Devices of 64 MiB without any memory in use."""
+    from tensorplay.testing import emulated as control
+
+    gc.collect()
+    cuda.empty_cache()
+    with control.capacity(64 * 2**20):
+        yield
+    cuda.empty_cache()
