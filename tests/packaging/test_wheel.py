@@ -78,6 +78,11 @@ def test_wheel_ships_nothing_of_core(unpacked: Path) -> None:
     assert {path.name for path in unpacked.glob("tensorplay/*")} <= {"cuda", "testing", "compiler"}
 
 
+def test_wheel_has_the_page_beside_its_module(unpacked: Path) -> None:
+    for name in ("memory_viz.py", "memory_viz.html"):
+        assert (unpacked / "tensorplay" / "cuda" / name).is_file()
+
+
 def test_wheel_pins_core_exactly(unpacked: Path) -> None:
     metadata = next(unpacked.glob("*.dist-info/METADATA")).read_text()
     version = re.search(r"^Version: (.*)$", metadata, re.M)
