@@ -10,6 +10,7 @@ import pytest
 
 import tensorplay as tp
 from tensorplay import cuda
+from tensorplay.cuda import memory
 from tensorplay.testing import emulated as control
 
 MiB = 2**20
@@ -75,6 +76,23 @@ def test_a_refusal_that_is_not_the_allocators_has_no_facts(emulated: None) -> No
     with control.fail("cudaLaunchKernel", 1, "cudaErrorMemoryAllocation"), pytest.raises(tp.OutOfMemoryError) as caught:
         a + 1
     assert caught.value.requested is None
+
+
+def test_the_error_names_the_places_that_hold_most(small: None) -> None:
+    before = empty(3 * MiB)
+    memory._record_memory_history("state")
+    try:
+        most = [empty(10 * MiB), empty(12 * MiB)]  # the most
+        with pytest.raises(tp.OutOfMemoryError, match=r"Most is held by blocks from .*test_out_of_memory.py:\d+ empty"):
+            empty(60 * MiB)
+        with pytest.raises(tp.OutOfMemoryError) as caught:
+            empty(60 * MiB)
+    finally:
+        memory._record_memory_history(None)
+    (first, nbytes), (_, others) = caught.value.places.items()
+    assert (nbytes, others) == (22 * MiB, 3 * MiB)
+    assert first.startswith(__file__)
+    del before, most
 
 
 # ---- what stays ----

@@ -81,6 +81,8 @@ class OutOfMemoryError(TensorPlayError, MemoryError):
         What is neither free nor reserved here: other processes and libraries, and the driver itself.
     processes : dict of int to int
         What other processes hold of the device, by their number, where the system tells.
+    places : dict of str to int
+        The lines of the program whose blocks hold most, while the history of memory is recorded.
     limit : int or None
         What may be reserved on the device.
     reserved : int or None
@@ -115,6 +117,7 @@ class OutOfMemoryError(TensorPlayError, MemoryError):
     device_total: int | None = None
     others: int | None = None
     processes: Mapping[int, int] = MappingProxyType({})
+    places: Mapping[str, int] = MappingProxyType({})
     limit: int | None = None
     reserved: int | None = None
     allocated: int | None = None

@@ -39,6 +39,11 @@ def listen(name: str, on: bool) -> None:
     _set_hook(bool(_listeners))
 
 
+def are_recorded() -> bool:
+    """Whether somebody listens."""
+    return bool(_listeners)
+
+
 def keep(used: Iterable[int]) -> None:
     """Forgets all stacks but these."""
     wanted = set(used)

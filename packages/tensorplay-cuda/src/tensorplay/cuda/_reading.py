@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
@@ -22,6 +23,16 @@ def take(device: int, frames: Frames, with_entries: bool) -> tuple[list[dict[str
     described = (_block(row, frames) for row in blocks)
     found = [_segment(device, row, described, frames) for row in segments]
     return sorted(found, key=itemgetter("address")), [_entry(row, frames) for row in entries]
+
+
+def live_bytes(device: int) -> Counter[int]:
+    """Bytes of the blocks that the program holds, by their origin."""
+    blocks, _, _ = _read(device, False)
+    found: Counter[int] = Counter()
+    for nbytes, _, _, state, origin in blocks:
+        if state == _ALLOCATED:
+            found[origin] += nbytes
+    return found
 
 
 def origins(device: int) -> set[int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tensorplay.errors import DTypeError, OutOfMemoryError
 
-from . import _processes
+from . import _origins, _processes
 from ._library import native
 
 _NO_LIMIT = 2**64 - 1  # TP_NO_LIMIT
@@ -24,7 +24,8 @@ _SIZES = (
     "requested", "rounded", "device_free", "device_total", "others", "reserved", "allocated", "pending", "returnable",
     "private_pools", "largest_free",
 )  # fmt: skip
-_MOST_NAMED = 4
+_MOST_PLACES = 10
+_MOST_NAMED = 4  # in the text
 
 OomCallback = Callable[[OutOfMemoryError], object]
 
@@ -89,12 +90,15 @@ def error_of(text: str) -> OutOfMemoryError:
     if native.tp_memory_shortage(found):
         return OutOfMemoryError(text)  # The driver had no room for something of its own.
     facts: dict[str, Any] = {name: int(getattr(found, name)) for name in _SIZES}
+    places = _places(found.device)
     processes = {} if native.tp_table_has_emulated() else _processes.others(found.device)
     if found.budget.name[0] != b"\0":
         facts["budget"] = _text(found.budget.name)
         facts["budget_live"], facts["budget_limit"] = int(found.budget.live), int(found.budget.limit)
     return OutOfMemoryError(
-        text + _named(processes),
+        text
+        + _named("Most is held by blocks from", places)
+        + _named("Other processes on the device:", {f"{number}": nbytes for number, nbytes in processes.items()}),
         device=f"cuda:{found.device}",
         reason=_REASONS[found.cause],
         limit=None if found.limit == _NO_LIMIT else int(found.limit),
@@ -102,6 +106,7 @@ def error_of(text: str) -> OutOfMemoryError:
             int(found.streams[i]): int(found.stream_largest_free[i]) for i in range(found.stream_count)
         },
         processes=processes,
+        places=places,
         is_capturing=bool(found.is_capturing),
         is_hopeless=bool(found.is_hopeless),
         **facts,
@@ -141,12 +146,26 @@ def _count_repeat(error: OutOfMemoryError) -> None:
     native.tp_memory_repeat(int(error.device.partition(":")[2]), _REASONS.index(error.reason))
 
 
-def _named(processes: dict[int, int]) -> str:
+def _places(device: int) -> dict[str, int]:
+    """Where in the program the largest part of what lives was asked for; empty while no history is recorded."""
+    if not _origins.are_recorded():
+        return {}
+    from . import _reading  # which needs `_check`, as `_check` needs this module
+
+    frames, found = _origins.Frames(), dict[str, int]()
+    for origin, nbytes in _reading.live_bytes(device).items():
+        frame = frames[origin][0]
+        place = f"{frame['filename']}:{frame['line']} {frame['name']}" if frame["filename"] else frame["name"]
+        found[place] = found.get(place, 0) + nbytes
+    return dict(sorted(found.items(), key=lambda item: -item[1])[:_MOST_PLACES])
+
+
+def _named(words: str, sizes: dict[str, int]) -> str:
     """A sentence about the largest of them."""
-    if not processes:
+    if not sizes:
         return ""
-    named = [f"{number} ({nbytes / 2**20:.0f} MiB)" for number, nbytes in list(processes.items())[:_MOST_NAMED]]
-    return f" Other processes on the device: {', '.join(named)}."
+    named = [f"{name} ({nbytes / 2**20:.2f} MiB)" for name, nbytes in list(sizes.items())[:_MOST_NAMED]]
+    return f" {words} {', '.join(named)}."
 
 
 def _text(characters: Any) -> str:
