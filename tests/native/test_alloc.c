@@ -1,5 +1,5 @@
-/* The allocator with one thread: sizes, splitting, best fit, merging, counters, addresses, and a long random
- * run. */
+/* The allocator with one thread: sizes, splitting, best fit, merging, counters, addresses, all without the threads'
+ * caches, and long random runs without and with them. */
 #include "alloc_case.h"
 
 /* ---- sizes ---- */
@@ -219,6 +219,7 @@ static void test_long_random_run(uint32_t seed) {
 int main(void) {
   clear();
   CHECK_OK(tp__device_enter(0, "test"));
+  tp__cache_suspend();
   test_sizes();
   test_small_and_large_do_not_mix();
   test_sizes_at_the_edge();
@@ -228,6 +229,7 @@ int main(void) {
   test_keys();
   test_addresses();
   test_long_random_run(1);
+  tp__cache_resume();
   test_long_random_run(2);
   return 0;
 }

@@ -1,5 +1,5 @@
 /* The allocator and streams: each has its own blocks, idle ones may be taken over, recorded uses are waited
- * for, captures are left alone. */
+ * for, captures are left alone. The threads' caches are out of the way. */
 #include "alloc_case.h"
 
 static void test_streams_have_their_own_blocks(void) {
@@ -213,6 +213,7 @@ static void test_a_use_that_cannot_be_noted(void) {
 int main(void) {
   clear();
   CHECK_OK(tp__device_enter(0, "test"));
+  tp__cache_suspend();
   test_streams_have_their_own_blocks();
   test_blocks_of_idle_streams_are_taken_over();
   test_recorded_streams_keep_a_block();

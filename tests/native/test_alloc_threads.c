@@ -1,12 +1,13 @@
-/* The allocator with eight threads: no two live blocks overlap, streams are recorded from any thread, blocks
- * are freed by other threads than took them, and the counters are exact when all is done. */
+/* The allocator with sixteen threads: no two live blocks overlap, streams are recorded from any thread, blocks are
+ * freed by other threads than took them, caches are emptied, suspended and read meanwhile, and the counters are exact
+ * when all is done. */
 #include <pthread.h>
 #include <string.h>
 
 #include "tp_emulated.h"
 #include "validate_heap.h"
 
-enum { THREADS = 8, SLOTS = 64, STEPS = 4000, DEVICES = 2 };
+enum { THREADS = 16, SLOTS = 64, STEPS = 2000, DEVICES = 2 };
 
 /* Blocks are handed between threads through these; the owner of an entry has exchanged it for NULL. */
 static _Atomic(tp__block_t *) slots[DEVICES][SLOTS];
@@ -28,6 +29,27 @@ static void use_block(tp__block_t *block, tp_stream_t *stream) {
   CHECK_OK(tp__alloc_record_stream(block, stream));
 }
 
+/* What reads or drains the caches of all threads; seldom, so that they are used in between. */
+static void disturb(uint32_t choice, int device) {
+  tp_memory_snapshot_t *snapshot;
+  switch (choice) {
+    case 0:
+      CHECK_OK(tp_memory_empty_cache(device));
+      break;
+    case 1:
+      snapshot = tp_memory_snapshot_take(device, 0);
+      CHECK(snapshot);
+      tp_memory_snapshot_release(snapshot);
+      break;
+    case 2:
+      tp__cache_suspend();
+      tp__cache_resume();
+      break;
+    default:
+      break;
+  }
+}
+
 static void step(uint32_t *state, tp_stream_t *const *streams) {
   int device = next_random(state) % DEVICES;
   tp_stream_t *stream = streams[device];
@@ -46,10 +68,10 @@ static void step(uint32_t *state, tp_stream_t *const *streams) {
       block = NULL;
       break;
     case 2:
-      CHECK(tp_memory_stat(device, TP_STAT_allocated_bytes) > 0);
+      CHECK(tp_memory_stat(device, TP_STAT_allocated_bytes) >= (int64_t)block->nbytes);
       break;
     default:
-      if (next_random(state) % 64 == 0) CHECK_OK(tp_memory_empty_cache(device));
+      disturb(next_random(state) % 128, device);
       break;
   }
   tp__block_t *other = block ? atomic_exchange(slot, block) : NULL;

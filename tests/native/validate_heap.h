@@ -14,7 +14,7 @@ typedef struct heap_sums {
   int64_t live, live_nbytes, requested_nbytes;
   int64_t active, active_nbytes;
   int64_t pieces, piece_nbytes;
-  int64_t free;
+  int64_t free, cached;
 } heap_sums_t;
 
 static inline void validate_block(const tp__segment_t *segment, const tp__block_t *block, heap_sums_t *sums) {
@@ -30,9 +30,11 @@ static inline void validate_block(const tp__segment_t *segment, const tp__block_
   }
   CHECK(block->state == TP_BLOCK_LIVE || !block->budget);
   CHECK(!block->budget || (block->budget_nbytes >= block->requested_nbytes && block->budget_nbytes <= block->nbytes));
-  if (block->state == TP_BLOCK_FREE) {
+  CHECK(!block->cached || (block->state == TP_BLOCK_LIVE && block->plain && !block->uses && (block->previous || next)));
+  if (block->state == TP_BLOCK_FREE || block->cached) {
     CHECK(!block->uses && block->pending_uses == 0);
-    sums->free++;
+    sums->free += !block->cached;
+    sums->cached += block->cached;
     if (block->previous || next) {
       sums->pieces++;
       sums->piece_nbytes += (int64_t)block->nbytes;
@@ -53,7 +55,7 @@ static inline void validate_block(const tp__segment_t *segment, const tp__block_
 }
 
 static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *sums) {
-  int64_t active_before = sums->active;
+  int64_t active_before = sums->active, cached_before = sums->cached;
   size_t covered = 0;
   CHECK(segment->first && !segment->first->previous);
   for (const tp__block_t *block = segment->first; block; block = block->next) {
@@ -61,7 +63,8 @@ static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *s
     covered += block->nbytes;
   }
   CHECK(covered == segment->nbytes);
-  CHECK((int64_t)segment->active == sums->active - active_before);
+  /* To its segment a cached block is in use. */
+  CHECK((int64_t)segment->active == sums->active - active_before + sums->cached - cached_before);
   sums->segments++;
   sums->reserved += (int64_t)segment->nbytes;
 }
@@ -138,10 +141,33 @@ static inline void validate_budgets(void) {
   }
 }
 
-/* The sums of increases and decreases must not have been reset. */
+/* The number of blocks in the caches of all threads, which hold them by stream and size, within their bounds. */
+static inline int64_t validate_caches(const tp__heap_t *heap) {
+  int64_t count = 0;
+  for (const tp__cache_t *cache = heap->caches; cache; cache = cache->next) {
+    size_t nbytes = 0;
+    CHECK(!cache->locked && cache->heap == heap && cache->stream_count <= TP_CACHE_STREAMS);
+    for (int shelf = 0; shelf < TP_CACHE_STREAMS; shelf++) {
+      for (size_t size = 0; size < TP_CACHE_SIZES; size++) {
+        for (const tp__block_t *block = cache->shelves[shelf][size]; block; block = block->right) {
+          CHECK(shelf < cache->stream_count && block->stream == cache->streams[shelf]);
+          CHECK(block->cached && block->nbytes == (size + 1) * TP_BLOCK_UNIT && block->segment->heap == heap);
+          nbytes += block->nbytes;
+          count++;
+        }
+      }
+    }
+    CHECK(nbytes == cache->nbytes && nbytes <= TP_CACHE_NBYTES);
+  }
+  return count;
+}
+
+/* No other thread may be in a call. The sums of increases and decreases must not have been reset. */
 static inline void validate_heap(int32_t device) {
   tp__heap_t *heap = tp__heap(device);
-  pthread_mutex_lock(&heap->lock);
+  int64_t cached = 0;
+  tp__heap_lock(heap);
+  tp__cache_count(heap);
   for (int class = TP_CLASS_LARGE; class <= TP_CLASS_SMALL; class++) {
     heap_sums_t sums = {0};
     const tp__segment_t *previous = NULL;
@@ -151,6 +177,7 @@ static inline void validate_heap(int32_t device) {
       if ((int)segment->pool->class == class) validate_segment(segment, &sums);
     }
     CHECK(validate_pool(&heap->pools[class], class) == sums.free);
+    cached += sums.cached;
     const int64_t *stats = heap->stats;
     validate_figures(stats, TP_STAT_segment, class, sums.segments);
     validate_figures(stats, TP_STAT_reserved_bytes, class, sums.reserved);
@@ -162,7 +189,8 @@ static inline void validate_heap(int32_t device) {
     validate_figures(stats, TP_STAT_inactive_split, class, sums.pieces);
     validate_figures(stats, TP_STAT_inactive_split_bytes, class, sums.piece_nbytes);
   }
-  pthread_mutex_unlock(&heap->lock);
+  CHECK(validate_caches(heap) == cached);
+  tp__heap_unlock(heap);
 }
 
 #endif

@@ -19,9 +19,18 @@ tp__heap_t *tp__heap(int32_t device) { return &heaps[device]; }
 
 _Thread_local tp__route_t tp__route;
 
-void tp__heap_lock(tp__heap_t *heap) { pthread_mutex_lock(&heap->lock); }
+void tp__heap_lock(tp__heap_t *heap) {
+  pthread_mutex_lock(&heap->lock);
+  tp__cache_count_own((int32_t)(heap - heaps));
+}
 
 void tp__heap_unlock(tp__heap_t *heap) { pthread_mutex_unlock(&heap->lock); }
+
+/* Those that are smaller than their segment are a piece of it for as long as they are not free. */
+static bool is_plain(const tp__heap_t *heap, const tp__block_t *block) {
+  return block->segment->pool == &heap->pools[TP_CLASS_SMALL] && !block->budget &&
+         block->nbytes <= TP_CACHE_BLOCK_LIMIT && block->nbytes < block->segment->nbytes;
+}
 
 /* Takes a block out of its shelf, without the part of it that is worth keeping for others. */
 static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *request) {
@@ -39,6 +48,7 @@ static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *
   block->budget = request->budget;
   block->budget_nbytes = nbytes;
   block->origin = heap->trace.origin;
+  block->plain = is_plain(heap, block);
   block->segment->active++;
   tp__stat_increase(heap->stats, TP_STAT_allocation, class, 1);
   tp__stat_increase(heap->stats, TP_STAT_allocated_bytes, class, block->nbytes);
@@ -80,6 +90,8 @@ tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
   }
   size_t block_nbytes = (nbytes + TP_BLOCK_UNIT - 1) / TP_BLOCK_UNIT * TP_BLOCK_UNIT;
   tp__size_class_t class = block_nbytes <= TP_SMALL_LIMIT ? TP_CLASS_SMALL : TP_CLASS_LARGE;
+  tp__block_t *cached = tp__cache_take(nbytes, block_nbytes, stream);
+  if (cached) return cached;
   tp__heap_t *heap = &heaps[tp_stream_device(stream)];
   int64_t origin = tp__trace_origin(TP_HISTORY_ORIGINS);
   tp__request_t request = {.requested_nbytes = nbytes, .nbytes = block_nbytes, .stream = stream,
@@ -96,6 +108,7 @@ void *tp__alloc_address(const tp__block_t *block) { return block->address; }
 
 void tp__alloc_free(tp__block_t *block) {
   if (tp__device_is_inherited()) return;
+  if (block->plain && !block->uses && tp__cache_give(block)) return;
   tp__heap_t *heap = block->segment->heap;
   tp__size_class_t class = block->segment->pool->class;
   int64_t origin = tp__trace_origin(TP_HISTORY_FREES);

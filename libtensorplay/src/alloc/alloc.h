@@ -7,11 +7,11 @@
  *   pool       free blocks, best fit
  *   segment    memory from the driver and back
  *   defer      blocks that other streams still use
+ *   cache      each thread's own small blocks, in front of the pools
  *   budget     blocks counted by the part of the program that they serve
  *   shortage   what a refused request and its heap look like
  *   obtain     the order of attempts when a stream's shelf has no block
  *   address    blocks by their address
- *   cache      each thread's small blocks, in front of the pools
  *   alloc      allocating and freeing: what others call
  *   snapshot   a reading of all segments and blocks
  *   memory     the raw calls of tensorplay.h */
@@ -79,6 +79,25 @@ static inline void tp__stat_decrease(int64_t *stats, tp__stat_t family, tp__size
   tp__stat_decrease_one(&stats[family + 4 * class], (int64_t)amount);
 }
 
+/* What entered and left a thread's cache since the heap's counters last followed. */
+typedef struct tp__tally {
+  int64_t in, out;   /* sums */
+  int64_t low, high; /* extremes of in - out, around 0 */
+} tp__tally_t;
+
+static inline void tp__tally_in(tp__tally_t *tally, int64_t amount) {
+  tally->in += amount;
+  if (tally->in - tally->out > tally->high) tally->high = tally->in - tally->out;
+}
+
+static inline void tp__tally_out(tp__tally_t *tally, int64_t amount) {
+  tally->out += amount;
+  if (tally->in - tally->out < tally->low) tally->low = tally->in - tally->out;
+}
+
+/* A family of the small pool follows a tally: it counts what is in caches, or what is not. */
+void tp__stat_follow(int64_t *stats, tp__stat_t family, const tp__tally_t *tally, bool counts_cached);
+
 /* ---- trace.c ---- */
 
 typedef enum tp__action {
@@ -125,7 +144,7 @@ struct tp__block {
   tp__block_t *previous;      /* neighbours in the segment, by address */
   tp__block_t *next;
   tp__block_t *left;          /* of free blocks: children in the tree of their bin */
-  tp__block_t *right;         /* also links spare records */
+  tp__block_t *right;         /* also links spare records, and the blocks of one size in a cache */
   tp__block_t *chain;         /* of live blocks of tp_memory_alloc: the next one in address.c's bucket */
   tp__use_t *uses;            /* of live blocks: other streams that were recorded */
   tp_budget_scope_t *budget;  /* of live blocks: where they are counted as well; NULL for most */
@@ -134,6 +153,7 @@ struct tp__block {
   int32_t pending_uses;       /* of pending blocks */
   tp__block_state_t state;
   bool plain;                 /* of live blocks: a thread's cache may take it when it is given back */
+  bool cached;                /* of live blocks: it was, and is there; under the cache's lock */
 };
 
 /* A fresh record, all zero but for its priority; NULL without host memory. */
@@ -250,6 +270,41 @@ void tp__budget_keep(tp_budget_scope_t *scope);
 /* What was counted is gone: the rounded and the requested bytes of one block. */
 void tp__budget_give(tp_budget_scope_t *scope, size_t nbytes, size_t requested_nbytes);
 
+/* ---- cache.c ---- */
+
+#define TP_CACHE_NBYTES (1 * TP_MiB)         /* what a thread's cache of a device may hold */
+#define TP_CACHE_BLOCK_LIMIT (64 * TP_KiB)   /* larger blocks do not enter */
+enum { TP_CACHE_STREAMS = 8, TP_CACHE_SIZES = 128 };
+_Static_assert(TP_CACHE_SIZES * 512 == TP_CACHE_BLOCK_LIMIT, "a list for each size");
+
+typedef struct tp__cache {
+  _Atomic bool locked;
+  int32_t stream_count;
+  size_t nbytes;
+  tp__heap_t *heap;
+  struct tp__cache *next; /* of the heap's caches */
+  tp__tally_t blocks;
+  tp__tally_t block_nbytes;
+  tp__tally_t requested;  /* bytes */
+  tp_stream_t *streams[TP_CACHE_STREAMS];
+  tp__block_t *shelves[TP_CACHE_STREAMS][TP_CACHE_SIZES];
+} tp__cache_t;
+
+/* A block from the calling thread's cache, live; NULL when it has none of exactly nbytes for the stream. */
+tp__block_t *tp__cache_take(size_t requested_nbytes, size_t nbytes, tp_stream_t *stream);
+/* Puts a plain block without uses into the calling thread's cache; false when it does not go there. */
+bool tp__cache_give(tp__block_t *block);
+/* Between these two no thread of the process takes a block from its cache or puts one there, and the caches are
+ * empty. Calls nest. No heap's lock may be held. */
+void tp__cache_suspend(void);
+void tp__cache_resume(void);
+
+/* Under the heap's lock: its counters follow the calling thread's cache; those of all threads; all of their blocks
+ * return to the pools. */
+void tp__cache_count_own(int32_t device);
+void tp__cache_count(tp__heap_t *heap);
+void tp__cache_drain(tp__heap_t *heap);
+
 /* ---- shortage.c ---- */
 
 /* Counts the failure and describes it: OUT_OF_MEMORY. The device is entered. */
@@ -270,13 +325,6 @@ bool tp__address_insert(tp__block_t *block);
 /* Takes the block at an address out of the table; NULL when there is none. */
 tp__block_t *tp__address_remove(void *address);
 
-/* ---- cache.c ---- */
-
-/* Between these two no thread of the process takes a block from its cache or puts one there, and the caches are
- * empty. Calls nest. No heap's lock may be held. */
-void tp__cache_suspend(void);
-void tp__cache_resume(void);
-
 /* ---- alloc.c ---- */
 
 struct tp__heap {
@@ -287,6 +335,7 @@ struct tp__heap {
   int32_t deferred_external;
   tp__pool_t pools[3];        /* by size class; TP_CLASS_ALL is not used */
   tp__segment_t *segments;
+  tp__cache_t *caches;        /* of all threads */
   tp__use_queue_t *queues;
   tp__use_t *spare_uses;
   tp__block_t *spare_blocks;
@@ -296,7 +345,8 @@ struct tp__heap {
 };
 
 tp__heap_t *tp__heap(int32_t device);
-/* The lock, behind which everything that this thread has counted stands in the heap's counters. */
+/* The lock. What the calling thread has counted in its cache then stands in the heap's counters, so that peaks are
+ * exact with one thread. */
 void tp__heap_lock(tp__heap_t *heap);
 void tp__heap_unlock(tp__heap_t *heap);
 /* An active block becomes free: its counters, its segment's, its neighbours. origin: for the history. */

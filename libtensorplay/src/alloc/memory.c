@@ -33,6 +33,7 @@ static tp_status_t release_cache(tp__heap_t *heap, const char *operation) {
   TP_TRY(tp__device_enter(heap->device, operation));
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   if (heap->deferred > 0 || heap->deferred_external > 0) tp__defer_wait(heap);
+  tp__cache_drain(heap);
   tp_status_t status = tp__segment_release_idle(heap, operation);
   tp__capture_restore(mode);
   return status;

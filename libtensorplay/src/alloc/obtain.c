@@ -79,6 +79,10 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
   /* What a capture uses must not depend on other streams, and nothing that it used may be released. */
   bool capturing = tp__stream_is_capturing(request->stream);
 
+  /* Still 2: what waits in the threads' caches, which so never cost memory of the driver. */
+  tp__cache_drain(heap);
+  if ((*out = tp__pool_find(request->pool, tp__stream_id(request->stream), request->nbytes))) return TP_OK;
+
   /* 3. A block of an idle stream: nothing has to wait for it. */
   if (!capturing && (*out = take_over(heap, request, true))) return TP_OK;
 
@@ -100,6 +104,7 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
     /* 7. Blocks that other streams still use: the host waits. */
     heap->stats[TP_STAT_num_alloc_retries]++;
     tp__defer_wait(heap);
+    tp__cache_drain(heap);
     if ((*out = find_anywhere(heap, request))) return TP_OK;
 
     /* 8. The driver again, after everything cached went back to it. */

@@ -82,6 +82,7 @@ tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device, int32_t with_entri
   if (device < 0 || tp__device_check_process("memory_snapshot")) return NULL;
   tp__heap_t *heap = tp__heap(device);
   int64_t origin = with_entries ? tp__trace_origin(TP_HISTORY_FREES) : 0;
+  tp__cache_suspend(); /* cached blocks are free ones, and no block changes while it is read */
   tp__heap_lock(heap);
   if (with_entries) {
     size_t active = (size_t)heap->stats[TP_STAT_active_bytes];
@@ -89,6 +90,7 @@ tp_memory_snapshot_t *tp_memory_snapshot_take(int32_t device, int32_t with_entri
   }
   tp_memory_snapshot_t *snapshot = take(heap, with_entries);
   tp__heap_unlock(heap);
+  tp__cache_resume();
   return snapshot;
 }
 

@@ -1,5 +1,5 @@
-/* The counters, read and reset. They change together with what they count, under the heap's lock, so a
- * reading is consistent over the whole device. */
+/* The counters, read and reset. They change together with what they count, under the heap's lock, but for what threads
+ * count in their caches, which is added before a reading: so it is consistent over the whole device. */
 #include <string.h>
 
 #include "alloc.h"
@@ -7,9 +7,27 @@
 /* True for the statistics with four figures. */
 static bool has_figures(int32_t key) { return key < TP_STAT_num_alloc_retries; }
 
+/* A figure rose and fell by so much in all, and once stood `high` above what it was. */
+static void follow_one(int64_t *figures, int64_t risen, int64_t fallen, int64_t high) {
+  int64_t highest = figures[TP_FIGURE_CURRENT] + high;
+  if (highest > figures[TP_FIGURE_PEAK]) figures[TP_FIGURE_PEAK] = highest;
+  figures[TP_FIGURE_CURRENT] += risen - fallen;
+  figures[TP_FIGURE_ALLOCATED] += risen;
+  figures[TP_FIGURE_FREED] += fallen;
+}
+
+void tp__stat_follow(int64_t *stats, tp__stat_t family, const tp__tally_t *tally, bool counts_cached) {
+  int64_t risen = counts_cached ? tally->in : tally->out;
+  int64_t fallen = counts_cached ? tally->out : tally->in;
+  int64_t high = counts_cached ? tally->high : -tally->low;
+  follow_one(&stats[family], risen, fallen, high);
+  follow_one(&stats[family + 4 * TP_CLASS_SMALL], risen, fallen, high);
+}
+
 static tp__heap_t *lock_heap(int32_t device) {
   tp__heap_t *heap = tp__heap(device);
   tp__heap_lock(heap);
+  tp__cache_count(heap);
   return heap;
 }
 
