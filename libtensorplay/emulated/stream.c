@@ -219,6 +219,21 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureSta
   EMU_RETURN(cudaStreamIsCapturing, true, is_capturing(handle, out));
 }
 
+static cudaError_t get_capture_info(cudaStream_t handle, enum cudaStreamCaptureStatus *out,
+                                    unsigned long long *out_id, cudaGraph_t *out_graph,
+                                    const cudaGraphNode_t **out_tail, const cudaGraphEdgeData **out_edges,
+                                    size_t *out_count) {
+  (void)out_id, (void)out_graph, (void)out_tail, (void)out_edges, (void)out_count; /* CUDA leaves them alone as well */
+  return is_capturing(handle, out);
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCaptureStatus *out, unsigned long long *out_id,
+                                     cudaGraph_t *out_graph, const cudaGraphNode_t **out_tail,
+                                     const cudaGraphEdgeData **out_edges, size_t *out_count) {
+  EMU_RETURN(cudaStreamGetCaptureInfo, true,
+             get_capture_info(handle, out, out_id, out_graph, out_tail, out_edges, out_count));
+}
+
 static cudaError_t exchange_mode(enum cudaStreamCaptureMode *mode) {
   if (!mode || (int)*mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
     return cudaErrorInvalidValue;

@@ -205,7 +205,7 @@ TP_API tp_status_t tp_memory_reset_accumulated_stats(int32_t device);
 
 /* Gives every cached segment without live blocks back to the driver; waits for blocks that other
  * streams still use. Only this device, current devices are unchanged; a device that was never started
- * is left alone. Runs now. Status: DEVICE. */
+ * is left alone, and so is everything while a capture is underway. Runs now. Status: DEVICE. */
 TP_API tp_status_t tp_memory_empty_cache(int32_t device);
 
 /* The driver's free and total bytes. Starts the device. Status: DEVICE. */
@@ -349,6 +349,47 @@ TP_API tp_budget_scope_t *tp_budget_enter(tp_budget_t *budget);
 TP_API void tp_budget_leave(tp_budget_scope_t *scope);
 /* All budgets in the order of their names, as many as there is room for. How many there are. */
 TP_API int32_t tp_budget_list(int32_t room, tp_budget_figures_t *out);
+
+/* ---- private pools: memory apart from the default pool's --------------------------------------- */
+
+/* Over all devices; its id is a pair, of which one number is 0. It lives as long as it is owned, in force or used by a
+ * capture, which are its users; then its memory goes back to the driver, what live blocks occupy once they are freed.
+ * While a capture is underway nothing goes back. */
+typedef struct tp_mempool tp_mempool_t;
+typedef struct tp_mempool_scope tp_mempool_scope_t;
+
+/* Where a pool has its segments from, instead of the driver: NULL where there is no room. stream: cudaStream_t. Called
+ * with the device current and with a lock of the allocator held. */
+typedef void *(*tp_mempool_allocate_t)(ptrdiff_t nbytes, int32_t device, void *stream);
+typedef void (*tp_mempool_free_t)(void *address, ptrdiff_t nbytes, int32_t device, void *stream);
+
+#define TP_MEMPOOL_USE_ON_OOM 1 /* its free blocks serve other requests for which the driver has no room */
+#define TP_MEMPOOL_NO_SPLIT 2   /* a block is always a whole segment */
+#define TP_MEMPOOL_OF_CAPTURE 4 /* the first number of its id is not 0 */
+
+/* Owned by the caller. flags: a sum of TP_MEMPOOL_*; both functions or none. Starts nothing. Status:
+ * INVALID_ARGUMENT. */
+TP_API tp_mempool_t *tp_mempool_create(int32_t flags, tp_mempool_allocate_t allocate, tp_mempool_free_t release);
+/* The pool of that id, owned by the caller once more. Status: INVALID_ARGUMENT when there is none with users. */
+TP_API tp_mempool_t *tp_mempool_find(int64_t first, int64_t second);
+TP_API void tp_mempool_release(tp_mempool_t *mempool);
+TP_API void tp_mempool_id(const tp_mempool_t *mempool, int64_t *out_first, int64_t *out_second);
+TP_API int64_t tp_mempool_use_count(const tp_mempool_t *mempool);
+
+/* What this thread allocates on the device from now on comes from the pool; of several the innermost. Streams in a
+ * capture have the capture's pool all the same. Starts nothing. Status: DEVICE. */
+TP_API tp_mempool_scope_t *tp_mempool_enter(tp_mempool_t *mempool, int32_t device);
+/* A release function: ends a scope, in whatever order. */
+TP_API void tp_mempool_leave(tp_mempool_scope_t *scope);
+
+/* What a private pool holds of a device from the driver. */
+typedef struct tp_mempool_figures {
+  int64_t id[2];
+  int64_t reserved; /* bytes */
+} tp_mempool_figures_t;
+
+/* Of the device's pools, as many as there is room for. How many there are. Starts nothing. Status: DEVICE. */
+TP_API int32_t tp_mempool_list(int32_t device, int32_t room, tp_mempool_figures_t *out);
 
 /* ---- tensors: life and description ---------------------------------------------------------- */
 

@@ -5,6 +5,10 @@
 
 #include <cuda_runtime_api.h>
 
+#if CUDART_VERSION < 13000
+#define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
+#endif
+
 #if CUDART_VERSION < 12080
 /* The runtime has libraries from 12.8 on, and only since then cudaLaunchKernel takes their kernels. Before,
  * compat/library.c asks the driver, which has both since 12.0. */

@@ -98,6 +98,8 @@ bool tp__stream_is_external(const tp_stream_t *stream);
 /* True when work of the stream is being captured now, or when it cannot be told without breaking a
  * capture. Such a stream must not be queried, and its events never. */
 bool tp__stream_is_capturing(const tp_stream_t *stream);
+/* CUDA's number of the capture that the stream takes part in; 0 when it is in none. */
+uint64_t tp__stream_capture(const tp_stream_t *stream);
 
 /* ---- event.c ---- */
 /* Pooled untimed events of a device, for the library's own use. */
@@ -122,7 +124,21 @@ tp_status_t tp__staging_send(void *target, const void *source, size_t nbytes, tp
 tp_status_t tp__staging_fetch(void *target, const void *source, size_t nbytes, tp_stream_t *stream,
                               const char *operation);
 
-/* ---- alloc/alloc.c (the only allocator file that others call) ---- */
+/* ---- alloc/capture.c ---- */
+typedef struct tp__capture tp__capture_t;
+/* Until its end, what is allocated on streams of the capture that begins on `stream` comes from the pool. Called before
+ * cudaStreamBeginCapture, so that nothing escapes, and ended after cudaStreamEndCapture or when there was no beginning;
+ * the capture is a user of the pool until then. Everything runs on: captures on other streams, other threads. NULL
+ * with HOST_MEMORY. */
+tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream);
+/* Release function. */
+void tp__capture_end(tp__capture_t *capture);
+/* CUDA's number of the capture, which no other one of the process has; 0 before cudaStreamBeginCapture. */
+uint64_t tp__capture_id(tp__capture_t *capture);
+/* How many blocks that were allocated in a capture still live, and their bytes. */
+int64_t tp__capture_live_blocks(const tp_mempool_t *mempool, uint64_t id, size_t *out_nbytes);
+
+/* ---- alloc/alloc.c ---- */
 /* nbytes > 0. NULL on failure with the slot filled. The stream's device is started. */
 tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream);
 void *tp__alloc_address(const tp__block_t *block);

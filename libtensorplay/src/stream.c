@@ -210,6 +210,14 @@ bool tp__stream_is_capturing(const tp_stream_t *stream) {
   return error || status != cudaStreamCaptureStatusNone;
 }
 
+uint64_t tp__stream_capture(const tp_stream_t *stream) {
+  if (!stream->cuda) return 0; /* the legacy default stream is never captured */
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+  if (cudaStreamGetCaptureInfo(stream->cuda, &status, &id, NULL, NULL, NULL, NULL)) (void)cudaGetLastError();
+  return status == cudaStreamCaptureStatusActive ? id : 0;
+}
+
 /* ---- waiting ---- */
 
 int32_t tp_stream_query(tp_stream_t *stream) {

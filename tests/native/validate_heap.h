@@ -19,7 +19,10 @@ typedef struct heap_sums {
 
 static inline void validate_block(const tp__segment_t *segment, const tp__block_t *block, heap_sums_t *sums) {
   const tp__block_t *next = block->next;
+  const tp__private_pool_t *owner = segment->pool->owner;
   CHECK(block->segment == segment);
+  CHECK(!block->plain || !owner);
+  CHECK(!block->capture || owner || block->state == TP_BLOCK_FREE);
   CHECK(block->nbytes > 0 && block->nbytes % TP_BLOCK_UNIT == 0);
   CHECK((uintptr_t)block->address % TP_BLOCK_UNIT == 0);
   if (next) {
@@ -70,22 +73,23 @@ static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *s
 }
 
 /* Walks a bin in order; `last` is the block before. The number of blocks. */
-static inline int64_t validate_tree(const tp__shelf_t *shelf, tp__size_class_t class,
-                                    const tp__block_t *block, const tp__block_t **last) {
+static inline int64_t validate_tree(const tp__pool_t *pool, const tp__shelf_t *shelf, const tp__block_t *block,
+                                    const tp__block_t **last) {
   if (!block) return 0;
   CHECK(!block->left || block->left->priority <= block->priority);
   CHECK(!block->right || block->right->priority <= block->priority);
-  int64_t count = 1 + validate_tree(shelf, class, block->left, last);
+  int64_t count = 1 + validate_tree(pool, shelf, block->left, last);
   CHECK(block->state == TP_BLOCK_FREE);
-  CHECK(block->stream == shelf->stream && block->segment->pool->class == class);
+  CHECK(block->stream == shelf->stream && block->segment->pool == pool);
   CHECK(!*last || (*last)->nbytes < block->nbytes ||
         ((*last)->nbytes == block->nbytes && (*last)->address < block->address));
   *last = block;
-  return count + validate_tree(shelf, class, block->right, last);
+  return count + validate_tree(pool, shelf, block->right, last);
 }
 
 /* The number of free blocks in a pool. */
 static inline int64_t validate_pool(const tp__pool_t *pool, tp__size_class_t class) {
+  CHECK(pool->class == class);
   int64_t count = 0;
   for (int32_t id = 0; id < pool->room; id++) {
     const tp__shelf_t *shelf = pool->shelves[id];
@@ -94,7 +98,7 @@ static inline int64_t validate_pool(const tp__pool_t *pool, tp__size_class_t cla
     const tp__block_t *last = NULL; /* bins follow each other by size as well */
     for (int bin = 0; bin < TP_BIN_COUNT; bin++) {
       CHECK(!shelf->bins[bin] == !(shelf->occupied[bin / 64] >> bin % 64 & 1));
-      count += validate_tree(shelf, class, shelf->bins[bin], &last);
+      count += validate_tree(pool, shelf, shelf->bins[bin], &last);
     }
   }
   return count;
@@ -162,6 +166,27 @@ static inline int64_t validate_caches(const tp__heap_t *heap) {
   return count;
 }
 
+/* The number of free blocks in private pools; each part counts its segments and has a reason to exist. */
+static inline int64_t validate_private_pools(const tp__heap_t *heap, tp__size_class_t class) {
+  int64_t count = 0;
+  for (const tp__private_pool_t *part = heap->private_pools; part; part = part->next) {
+    int64_t segments = 0;
+    size_t reserved = 0;
+    for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
+      if (segment->pool != &part->pools[segment->pool->class]) continue;
+      CHECK(segment->pool->owner == part);
+      CHECK(part->mempool->users > 0 || segment->active > 0 || tp__captures_underway());
+      segments++;
+      reserved += segment->nbytes;
+    }
+    CHECK(part->segments == segments && part->reserved == reserved);
+    CHECK(part->mempool->users > 0 || segments > 0 || tp__captures_underway());
+    CHECK(part->mempool->parts[part->device] == part && part->mempool->references > 0);
+    count += validate_pool(&part->pools[class], class);
+  }
+  return count;
+}
+
 /* No other thread may be in a call. The sums of increases and decreases must not have been reset. */
 static inline void validate_heap(int32_t device) {
   tp__heap_t *heap = tp__heap(device);
@@ -176,7 +201,7 @@ static inline void validate_heap(int32_t device) {
       previous = segment;
       if ((int)segment->pool->class == class) validate_segment(segment, &sums);
     }
-    CHECK(validate_pool(&heap->pools[class], class) == sums.free);
+    CHECK(validate_pool(&heap->pools[class], class) + validate_private_pools(heap, class) == sums.free);
     cached += sums.cached;
     const int64_t *stats = heap->stats;
     validate_figures(stats, TP_STAT_segment, class, sums.segments);

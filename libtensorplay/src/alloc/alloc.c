@@ -37,8 +37,10 @@ static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *
   size_t nbytes = request->nbytes;
   tp__size_class_t class = block->segment->pool->class;
   size_t smallest_rest = class == TP_CLASS_SMALL ? TP_BLOCK_UNIT : TP_LARGE_REST_LIMIT + TP_BLOCK_UNIT;
+  const tp__private_pool_t *owner = block->segment->pool->owner;
+  bool splits = !owner || !(owner->mempool->flags & TP_MEMPOOL_NO_SPLIT);
   tp__pool_remove(heap, block);
-  if (block->nbytes - nbytes >= smallest_rest) {
+  if (splits && block->nbytes - nbytes >= smallest_rest) {
     /* Without host memory for the rest's record the block is handed out whole. */
     tp__block_t *rest = tp__block_split(heap, block, nbytes);
     if (rest) tp__pool_insert(heap, rest);
@@ -48,6 +50,7 @@ static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *
   block->budget = request->budget;
   block->budget_nbytes = nbytes;
   block->origin = heap->trace.origin;
+  block->capture = request->capture;
   block->plain = is_plain(heap, block);
   block->segment->active++;
   tp__stat_increase(heap->stats, TP_STAT_allocation, class, 1);
@@ -64,11 +67,24 @@ void tp__heap_retire(tp__heap_t *heap, tp__block_t *block, int64_t origin) {
   tp__stat_decrease(heap->stats, TP_STAT_active, class, 1);
   tp__stat_decrease(heap->stats, TP_STAT_active_bytes, class, block->nbytes);
   tp__trace_block(heap, TP_TRACE_free_completed, block, origin);
+  tp__segment_t *segment = block->segment;
   tp__pool_insert_merged(heap, block);
+  if (segment->pool->owner && segment->active == 0) tp__private_pool_settle(heap, segment->pool->owner);
+}
+
+static tp_status_t find_pool(tp__heap_t *heap, tp__request_t *request) {
+  tp__size_class_t class = request->nbytes <= TP_SMALL_LIMIT ? TP_CLASS_SMALL : TP_CLASS_LARGE;
+  tp__private_pool_t *part = NULL;
+  if (request->mempool && !(part = tp__private_pool_of(heap, request))) {
+    return tp__error_set(TP_HOST_MEMORY, operation, "no host memory for a private pool");
+  }
+  request->pool = part ? &part->pools[class] : &heap->pools[class];
+  return TP_OK;
 }
 
 /* A live block for the request; NULL on failure with the slot filled. */
-static tp__block_t *take(tp__heap_t *heap, const tp__request_t *request) {
+static tp__block_t *take(tp__heap_t *heap, tp__request_t *request) {
+  if (find_pool(heap, request)) return NULL;
   if (heap->deferred > 0) tp__defer_poll(heap);
   tp_budget_figures_t over;
   if (request->budget && !tp__budget_take(request, &over)) {
@@ -89,18 +105,18 @@ tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
     return NULL;
   }
   size_t block_nbytes = (nbytes + TP_BLOCK_UNIT - 1) / TP_BLOCK_UNIT * TP_BLOCK_UNIT;
-  tp__size_class_t class = block_nbytes <= TP_SMALL_LIMIT ? TP_CLASS_SMALL : TP_CLASS_LARGE;
   tp__block_t *cached = tp__cache_take(nbytes, block_nbytes, stream);
   if (cached) return cached;
   tp__heap_t *heap = &heaps[tp_stream_device(stream)];
   int64_t origin = tp__trace_origin(TP_HISTORY_ORIGINS);
   tp__request_t request = {.requested_nbytes = nbytes, .nbytes = block_nbytes, .stream = stream,
-                           .pool = &heap->pools[class],
                            .budget = tp__route.budget ? tp__budget_current() : NULL};
+  if (tp__route.pool || tp__captures_underway()) tp__capture_route(&request);
   tp__heap_lock(heap);
   heap->trace.origin = origin;
   tp__block_t *block = take(heap, &request);
   tp__heap_unlock(heap);
+  if (request.mempool) tp__mempool_drop(request.mempool);
   return block;
 }
 

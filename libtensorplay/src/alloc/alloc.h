@@ -10,6 +10,8 @@
  *   cache      each thread's own small blocks, in front of the pools
  *   budget     blocks counted by the part of the program that they serve
  *   shortage   what a refused request and its heap look like
+ *   private_pool  pools apart from the default ones
+ *   capture    captures underway, and which requests are part of one
  *   obtain     the order of attempts when a stream's shelf has no block
  *   address    blocks by their address
  *   alloc      allocating and freeing: what others call
@@ -139,6 +141,7 @@ struct tp__block {
   size_t nbytes;
   size_t requested_nbytes;    /* what the program asked for; of live and pending blocks */
   int64_t origin;             /* of the call that allocated it; of live and pending blocks */
+  uint64_t capture;           /* in which it was allocated, 0: in none; of live and pending blocks */
   tp__segment_t *segment;
   tp_stream_t *stream;        /* whose order makes reuse safe */
   tp__block_t *previous;      /* neighbours in the segment, by address */
@@ -180,6 +183,7 @@ struct tp__pool {
   tp__size_class_t class;
   tp__shelf_t **shelves; /* by stream number; NULL before the first segment for a stream */
   int32_t room;
+  tp__private_pool_t *owner; /* NULL: a default pool */
 };
 
 /* Makes sure that a stream has a shelf, without which none of its blocks may be inserted. False without
@@ -212,7 +216,9 @@ size_t tp__segment_size(size_t block_nbytes);
  * *out_refused: the driver has no room, in which case the error slot is left alone. */
 tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes, tp_stream_t *stream,
                                tp__block_t **out_block, bool *out_refused);
-/* Gives every segment without active blocks back. The device is entered. */
+/* Gives a segment without active blocks back. The device is entered. */
+cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment);
+/* All of them but for those of private pools, in whose idle places graphs may work. The device is entered. */
 tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation);
 
 /* ---- defer.c ---- */
@@ -235,11 +241,13 @@ typedef struct tp__request {
   tp_stream_t *stream;
   tp__pool_t *pool;
   tp_budget_scope_t *budget; /* NULL for most */
+  tp_mempool_t *mempool;     /* NULL: the default pools */
+  uint64_t capture;          /* of ours, that the stream takes part in, or 0 */
 } tp__request_t;
 
 /* Where the allocations of a thread go when it is not the usual way. */
 typedef struct tp__route {
-  tp__private_pool_t *pool;  /* NULL: the default pools */
+  tp_mempool_scope_t *pool;  /* innermost, NULL: the default pools; may have been left: tp__mempool_current knows */
   tp_budget_scope_t *budget; /* innermost; may have been left: tp__budget_current knows */
 } tp__route_t;
 extern _Thread_local tp__route_t tp__route;
@@ -313,6 +321,56 @@ tp_status_t tp__shortage_refuse(tp__heap_t *heap, const tp__request_t *request, 
 tp_status_t tp__shortage_refuse_budget(tp__heap_t *heap, const tp__request_t *request,
                                        const tp_budget_figures_t *budget);
 
+/* ---- private_pool.c ---- */
+
+struct tp_mempool {
+  int64_t id[2];
+  int32_t flags;
+  tp_mempool_allocate_t allocate;       /* NULL: the driver */
+  tp_mempool_free_t release;
+  _Atomic int64_t users;                /* changes under the pools' lock; 0 is for ever */
+  int64_t references;                   /* its parts, and one for all users; under the pools' lock */
+  tp_mempool_t *next;                   /* of those with users */
+  tp__private_pool_t *parts[TP_MAX_DEVICES]; /* each under its heap's lock */
+};
+
+/* The part of a private pool that is one device's. */
+struct tp__private_pool {
+  tp_mempool_t *mempool;
+  int32_t device;
+  tp__pool_t pools[3]; /* by size class; TP_CLASS_ALL is not used */
+  int64_t segments;
+  size_t reserved;     /* bytes */
+  tp__private_pool_t *next; /* of the heap's */
+};
+
+/* One user more, and one less, which may give memory back: no heap's lock may be held. */
+void tp__mempool_retain(tp_mempool_t *mempool);
+void tp__mempool_drop(tp_mempool_t *mempool);
+/* The pool of the innermost scope that the thread is in on the device, with one user more, or NULL. */
+tp_mempool_t *tp__mempool_current(int32_t device);
+/* The part of the request's private pool on its device, made where there is none; NULL without host memory. */
+tp__private_pool_t *tp__private_pool_of(tp__heap_t *heap, const tp__request_t *request);
+/* Gives the idle segments of a part without users back, and forgets the part with the last one. Nothing in captures. */
+void tp__private_pool_settle(tp__heap_t *heap, tp__private_pool_t *part);
+/* The same for all parts without users. */
+void tp__private_pool_settle_all(tp__heap_t *heap);
+/* A free block of the request's stream in a private pool that helps out; NULL when there is none. */
+tp__block_t *tp__private_pool_help(const tp__heap_t *heap, const tp__request_t *request);
+
+/* ---- capture.c ---- */
+
+/* How many of ours are underway in the process, in which case no cached memory is given back and no device is waited
+ * for as a whole. */
+extern _Atomic int32_t tp__captures;
+
+static inline bool tp__captures_underway(void) {
+  return atomic_load_explicit(&tp__captures, memory_order_acquire) > 0;
+}
+
+/* Sets the request's pool and capture; the pool has one user more. */
+void tp__capture_route(tp__request_t *request);
+
 /* ---- obtain.c ---- */
 
 /* A free block, in its shelf, for a request that found none there; NULL on failure with the slot filled. */
@@ -334,6 +392,7 @@ struct tp__heap {
   int32_t deferred;           /* uses in the queues, but for those of external streams */
   int32_t deferred_external;
   tp__pool_t pools[3];        /* by size class; TP_CLASS_ALL is not used */
+  tp__private_pool_t *private_pools;
   tp__segment_t *segments;
   tp__cache_t *caches;        /* of all threads */
   tp__use_queue_t *queues;

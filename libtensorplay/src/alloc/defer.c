@@ -161,7 +161,7 @@ void tp__defer_block(tp__heap_t *heap, tp__block_t *block) {
 void tp__defer_poll(tp__heap_t *heap) { finish_uses(heap, cudaEventQuery); }
 
 bool tp__defer_wait_external(tp__heap_t *heap) {
-  if (!heap->deferred_external) return false;
+  if (!heap->deferred_external || tp__captures_underway()) return false;
   int32_t before;
   bool waited = tp__device_visit(heap->device, &before) && !cudaDeviceSynchronize();
   if (!waited) (void)cudaGetLastError(); /* a capture; or lost, which whoever waits next reports */

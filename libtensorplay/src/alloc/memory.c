@@ -30,11 +30,13 @@ void tp_memory_free(void *address) {
 
 /* Under the heap's lock. */
 static tp_status_t release_cache(tp__heap_t *heap, const char *operation) {
+  if (tp__captures_underway()) return TP_OK;
   TP_TRY(tp__device_enter(heap->device, operation));
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   if (heap->deferred > 0 || heap->deferred_external > 0) tp__defer_wait(heap);
   tp__cache_drain(heap);
   tp_status_t status = tp__segment_release_idle(heap, operation);
+  tp__private_pool_settle_all(heap);
   tp__capture_restore(mode);
   return status;
 }

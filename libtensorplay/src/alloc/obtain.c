@@ -30,6 +30,7 @@ static bool wait_for(tp__heap_t *heap, tp_stream_t *stream, tp_stream_t *other) 
 static tp__block_t *take_over(tp__heap_t *heap, const tp__request_t *request, bool idle_only) {
   tp__pool_t *pool = request->pool;
   tp_stream_t *stream = request->stream;
+  if (pool->owner) return NULL; /* private blocks stay with their streams */
   tp__block_t *best = NULL;
   for (int32_t id = 0; id < pool->room; id++) {
     if (!pool->shelves[id] || pool->shelves[id]->stream == stream) continue;
@@ -46,9 +47,16 @@ static tp__block_t *take_over(tp__heap_t *heap, const tp__request_t *request, bo
 
 /* ---- the order of attempts ---- */
 
+static size_t segment_size(const tp__request_t *request) {
+  const tp__private_pool_t *owner = request->pool->owner;
+  bool whole = owner && owner->mempool->flags & TP_MEMPOOL_NO_SPLIT;
+  return whole ? (size_t)tp__divide_up((int64_t)request->nbytes, TP_SEGMENT_UNIT) * TP_SEGMENT_UNIT
+               : tp__segment_size(request->nbytes);
+}
+
 /* Whether the cache is worth giving back: not for a request that no device, or no limit, of this size would serve. */
 static tp_status_t may_help(const tp__heap_t *heap, const tp__request_t *request, bool *out) {
-  size_t free_nbytes, total, nbytes = tp__segment_size(request->nbytes);
+  size_t free_nbytes, total, nbytes = segment_size(request);
   TP_TRY_CUDA(cudaMemGetInfo(&free_nbytes, &total), operation);
   *out = nbytes <= total && nbytes <= heap->limit;
   return TP_OK;
@@ -62,7 +70,7 @@ static tp__block_t *find_anywhere(tp__heap_t *heap, const tp__request_t *request
 /* *out_cause: why there is no room, a TP_SHORTAGE. */
 static tp_status_t ask_driver(tp__heap_t *heap, const tp__request_t *request, tp__block_t **out,
                               bool *out_refused, int32_t *out_cause) {
-  size_t nbytes = tp__segment_size(request->nbytes), reserved = (size_t)heap->stats[TP_STAT_reserved_bytes];
+  size_t nbytes = segment_size(request), reserved = (size_t)heap->stats[TP_STAT_reserved_bytes];
   bool within = reserved <= heap->limit && nbytes <= heap->limit - reserved;
   *out_cause = within ? TP_SHORTAGE_DEVICE : TP_SHORTAGE_LIMIT;
   *out_refused = !within;
@@ -95,22 +103,27 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
   tp_status_t status = ask_driver(heap, request, out, &refused, &cause);
   if (!refused) return status;
 
+  /* 6. A private pool that is there for this. */
+  if (!capturing && !request->mempool && (*out = tp__private_pool_help(heap, request))) return TP_OK;
+
   bool worth_it = false;
   if (!capturing) TP_TRY(may_help(heap, request, &worth_it));
   if (worth_it) {
-    /* 6. A block of a busy stream: this stream waits, the host does not. */
+    /* 7. A block of a busy stream: this stream waits, the host does not. */
     if ((*out = take_over(heap, request, false))) return TP_OK;
 
-    /* 7. Blocks that other streams still use: the host waits. */
+    /* 8. Blocks that other streams still use: the host waits. */
     heap->stats[TP_STAT_num_alloc_retries]++;
     tp__defer_wait(heap);
     tp__cache_drain(heap);
     if ((*out = find_anywhere(heap, request))) return TP_OK;
 
-    /* 8. The driver again, after everything cached went back to it. */
-    TP_TRY(tp__segment_release_idle(heap, operation));
-    status = ask_driver(heap, request, out, &refused, &cause);
-    if (!refused) return status;
+    /* 9. The driver again, after everything cached went back to it; in a capture nothing does. */
+    if (!tp__captures_underway()) {
+      TP_TRY(tp__segment_release_idle(heap, operation));
+      status = ask_driver(heap, request, out, &refused, &cause);
+      if (!refused) return status;
+    }
   }
   return tp__shortage_refuse(heap, request, cause, capturing);
 }

@@ -1,4 +1,5 @@
-/* Segments: regions obtained from the driver, and the only calls of cudaMalloc and cudaFree. */
+/* Segments: regions obtained from the driver, and the only calls of cudaMalloc and cudaFree, or of what a
+ * private pool has in their place. */
 #include <stdlib.h>
 
 #include "alloc.h"
@@ -26,6 +27,27 @@ static void unlink_segment(tp__heap_t *heap, tp__segment_t *segment) {
   }
 }
 
+/* A private pool may have a source of its own. */
+static cudaError_t ask(const tp__private_pool_t *owner, size_t nbytes, tp_stream_t *stream, void **out) {
+  if (!owner || !owner->mempool->allocate) return cudaMalloc(out, nbytes);
+  int32_t device = tp_stream_device(stream);
+  *out = owner->mempool->allocate((ptrdiff_t)nbytes, device, tp__stream_cuda(stream));
+  return *out ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t give(const tp__segment_t *segment) {
+  const tp__private_pool_t *owner = segment->pool->owner;
+  const tp__block_t *first = segment->first;
+  /* cudaFree waits for the device, so work that still uses the pieces is done before they go. */
+  if (!owner || !owner->mempool->allocate) return cudaFree(first->address);
+  cudaError_t error = cudaDeviceSynchronize();
+  if (!error) {
+    owner->mempool->release(first->address, (ptrdiff_t)segment->nbytes, tp_stream_device(first->stream),
+                            tp__stream_cuda(first->stream));
+  }
+  return error;
+}
+
 tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes, tp_stream_t *stream,
                                tp__block_t **out_block, bool *out_refused) {
   const char *operation = "allocate";
@@ -37,7 +59,7 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
     return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to describe %zu bytes", nbytes);
   }
   void *address = NULL;
-  cudaError_t error = cudaMalloc(&address, nbytes);
+  cudaError_t error = ask(pool->owner, nbytes, stream, &address);
   if (error) {
     tp__block_delete(heap, block);
     free(segment);
@@ -52,6 +74,10 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
   segment->first = block;
   segment->origin = heap->trace.origin;
   link_segment(heap, segment);
+  if (pool->owner) {
+    pool->owner->segments++;
+    pool->owner->reserved += nbytes;
+  }
   heap->stats[TP_STAT_num_device_alloc]++;
   tp__stat_increase(heap->stats, TP_STAT_segment, pool->class, 1);
   tp__stat_increase(heap->stats, TP_STAT_reserved_bytes, pool->class, nbytes);
@@ -65,9 +91,9 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
   return TP_OK;
 }
 
-static tp_status_t release(tp__heap_t *heap, tp__segment_t *segment, const char *operation) {
-  /* cudaFree waits for the device, so work that still uses the pieces is done before they go. */
-  TP_TRY_CUDA(cudaFree(segment->first->address), operation);
+cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment) {
+  cudaError_t error = give(segment);
+  if (error) return error;
   tp__trace_segment(heap, TP_TRACE_segment_free, segment);
   for (tp__block_t *block = segment->first; block;) {
     tp__block_t *next = block->next;
@@ -76,17 +102,23 @@ static tp_status_t release(tp__heap_t *heap, tp__segment_t *segment, const char 
     block = next;
   }
   unlink_segment(heap, segment);
+  if (segment->pool->owner) {
+    segment->pool->owner->segments--;
+    segment->pool->owner->reserved -= segment->nbytes;
+  }
   heap->stats[TP_STAT_num_device_free]++;
   tp__stat_decrease(heap->stats, TP_STAT_segment, segment->pool->class, 1);
   tp__stat_decrease(heap->stats, TP_STAT_reserved_bytes, segment->pool->class, segment->nbytes);
   free(segment);
-  return TP_OK;
+  return cudaSuccess;
 }
 
 tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation) {
   for (tp__segment_t *segment = heap->segments; segment;) {
     tp__segment_t *next = segment->next;
-    if (segment->active == 0) TP_TRY(release(heap, segment, operation));
+    bool goes = segment->active == 0 && !segment->pool->owner;
+    cudaError_t error = goes ? tp__segment_release(heap, segment) : cudaSuccess;
+    if (error) return tp__error_set_cuda(error, operation, "cudaFree");
     segment = next;
   }
   return TP_OK;

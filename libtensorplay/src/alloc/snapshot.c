@@ -29,7 +29,9 @@ static tp_memory_block_t describe_block(const tp__block_t *block) {
 }
 
 static tp_memory_segment_t describe_segment(const tp__segment_t *segment) {
+  const tp__private_pool_t *owner = segment->pool->owner;
   return (tp_memory_segment_t){
+      .pool = {owner ? owner->mempool->id[0] : 0, owner ? owner->mempool->id[1] : 0},
       .address = (int64_t)(uintptr_t)segment->first->address,
       .nbytes = (int64_t)segment->nbytes,
       .stream = handle_of(segment->first->stream),

@@ -42,12 +42,13 @@ static void note(tp__heap_t *heap, tp_memory_entry_t entry) {
 
 void tp__trace_note(tp__heap_t *heap, tp__action_t action, const tp__pool_t *pool, uintptr_t address, size_t nbytes,
                     const tp_stream_t *stream, int64_t origin) {
-  (void)pool;
   if (!(tp__trace_mode() & TP_HISTORY_ENTRIES)) return;
+  const tp__private_pool_t *owner = pool ? pool->owner : NULL;
   note(heap, (tp_memory_entry_t){.action = action,
                                  .address = (int64_t)address,
                                  .nbytes = (int64_t)nbytes,
                                  .stream = stream ? (int64_t)tp_stream_handle(stream) : 0,
+                                 .pool = {owner ? owner->mempool->id[0] : 0, owner ? owner->mempool->id[1] : 0},
                                  .origin = origin});
 }
 

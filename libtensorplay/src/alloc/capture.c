@@ -1,0 +1,96 @@
+/* Captures underway, and which requests are part of one: those on the stream where it began and on all that forked from
+ * it, which CUDA tells by the number of the capture. A capture that another library has begun is none of ours, and its
+ * streams allocate as they always do. */
+#include <stdlib.h>
+
+#include "alloc.h"
+
+struct tp__capture {
+  tp_mempool_t *mempool;
+  tp_stream_t *stream;  /* where it began */
+  _Atomic uint64_t id;  /* 0 until somebody asked */
+  tp__capture_t *next;
+};
+
+_Atomic int32_t tp__captures;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; the pools' lock is taken inside of it */
+static tp__capture_t *captures;
+
+tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream) {
+  tp__capture_t *capture = malloc(sizeof *capture);
+  if (!capture) {
+    tp__error_set(TP_HOST_MEMORY, "capture_begin", "no host memory to note a capture");
+    return NULL;
+  }
+  tp__mempool_retain(mempool);
+  tp__cache_suspend(); /* whose blocks know no capture */
+  pthread_mutex_lock(&lock);
+  *capture = (tp__capture_t){.mempool = mempool, .stream = stream, .next = captures};
+  captures = capture;
+  atomic_fetch_add_explicit(&tp__captures, 1, memory_order_release);
+  pthread_mutex_unlock(&lock);
+  return capture;
+}
+
+void tp__capture_end(tp__capture_t *capture) {
+  if (!capture || tp__device_is_inherited()) return;
+  pthread_mutex_lock(&lock);
+  tp__capture_t **link = &captures;
+  while (*link != capture) link = &(*link)->next;
+  *link = capture->next;
+  bool last = atomic_fetch_sub_explicit(&tp__captures, 1, memory_order_release) == 1;
+  pthread_mutex_unlock(&lock);
+  tp__cache_resume();
+  tp__mempool_drop(capture->mempool);
+  free(capture);
+  for (int32_t device = 0; last && device < TP_MAX_DEVICES; device++) {
+    if (!tp_device_is_started(device)) continue;
+    tp__heap_t *heap = tp__heap(device); /* what could not go back in the meantime */
+    tp__heap_lock(heap);
+    tp__private_pool_settle_all(heap);
+    tp__heap_unlock(heap);
+  }
+}
+
+uint64_t tp__capture_id(tp__capture_t *capture) {
+  uint64_t id = capture->id;
+  if (!id) capture->id = id = tp__stream_capture(capture->stream);
+  return id;
+}
+
+void tp__capture_route(tp__request_t *request) {
+  uint64_t id = tp__captures_underway() ? tp__stream_capture(request->stream) : 0;
+  if (id) {
+    pthread_mutex_lock(&lock);
+    tp__capture_t *capture = captures;
+    while (capture && tp__capture_id(capture) != id) capture = capture->next;
+    if (capture) {
+      request->capture = id;
+      request->mempool = capture->mempool;
+      tp__mempool_retain(capture->mempool);
+    }
+    pthread_mutex_unlock(&lock);
+  }
+  if (!request->mempool && tp__route.pool) request->mempool = tp__mempool_current(tp_stream_device(request->stream));
+}
+
+int64_t tp__capture_live_blocks(const tp_mempool_t *mempool, uint64_t id, size_t *out_nbytes) {
+  int64_t count = 0;
+  *out_nbytes = 0;
+  for (int32_t device = 0; device < TP_MAX_DEVICES; device++) {
+    if (!tp_device_is_started(device)) continue;
+    tp__heap_t *heap = tp__heap(device);
+    tp__heap_lock(heap);
+    for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
+      if (!segment->pool->owner || segment->pool->owner->mempool != mempool) continue;
+      for (const tp__block_t *block = segment->first; block; block = block->next) {
+        if (block->state != TP_BLOCK_LIVE || block->capture != id) continue;
+        count++;
+        *out_nbytes += block->nbytes;
+      }
+    }
+    tp__heap_unlock(heap);
+  }
+  return count;
+}
