@@ -315,7 +315,7 @@ typedef struct tp_memory_shortage {
   size_t allocated;     /* of this device's allocator: live blocks */
   size_t reserved;
   size_t pending;       /* dropped by the program, but still used by other streams */
-  size_t returnable;    /* of reserved: segments without live or pending blocks */
+  size_t returnable;    /* of reserved: segments of the default pool without live or pending blocks */
   size_t private_pools; /* of reserved: segments of pools other than the default one */
   size_t largest_free;  /* cached block */
   tp_budget_figures_t budget; /* that refused; its name is empty where none did */

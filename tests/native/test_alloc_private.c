@@ -181,6 +181,9 @@ static void test_a_pool_may_help_out(void) {
   tp_mempool_leave(inner);
   tp_mempool_leave(scope);
   CHECK(!tp__alloc(90 * TP_MiB, other));
+  tp_memory_shortage_t shortage;
+  CHECK_OK(tp_memory_shortage(&shortage));
+  CHECK(shortage.private_pools == 200 * TP_MiB && shortage.returnable == 0 && shortage.largest_free == 0);
   int64_t retries = STAT(num_alloc_retries, CURRENT);
   block = take(90 * TP_MiB, stream);
   CHECK(owner_of(block) == helps && STAT(num_alloc_retries, CURRENT) == retries);

@@ -37,8 +37,8 @@ tp_mempool_t *tp_mempool_create(int32_t flags, tp_mempool_allocate_t allocate, t
   const char *operation = "mempool_create";
   if (flags < 0 || flags > ALL_FLAGS || !allocate != !release) {
     const char *functions = !allocate == !release ? "functions that match" : "one of the two functions";
-    tp__error_set(TP_INVALID_ARGUMENT, operation, "got flags %d and %s, expected a sum of TP_MEMPOOL_* and both or none",
-                  flags, functions);
+    tp__error_set(TP_INVALID_ARGUMENT, operation,
+                  "got flags %d and %s, expected a sum of TP_MEMPOOL_* and both functions or none", flags, functions);
     return NULL;
   }
   if (tp__device_check_process(operation)) return NULL;

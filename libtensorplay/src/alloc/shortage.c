@@ -33,10 +33,13 @@ static void note_free(tp_memory_shortage_t *self, const tp__block_t *block) {
   self->stream_largest_free[place] = block->nbytes;
 }
 
-static void survey(tp_memory_shortage_t *self, const tp__heap_t *heap) {
+/* Cached blocks are those that the request could have had, were they larger. */
+static void survey(tp_memory_shortage_t *self, const tp__heap_t *heap, const tp__request_t *request) {
   for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
-    if (segment->active == 0) self->returnable += segment->nbytes;
-    if (segment->pool != &heap->pools[segment->pool->class]) self->private_pools += segment->nbytes;
+    const tp__private_pool_t *owner = segment->pool->owner;
+    if (segment->active == 0 && !owner) self->returnable += segment->nbytes;
+    if (owner) self->private_pools += segment->nbytes;
+    if (owner != request->pool->owner) continue;
     for (const tp__block_t *block = segment->first; block; block = block->next) {
       if (block->state == TP_BLOCK_FREE) note_free(self, block);
     }
@@ -53,7 +56,7 @@ static tp_status_t describe(tp_memory_shortage_t *self, const tp__heap_t *heap, 
   self->allocated = (size_t)heap->stats[TP_STAT_allocated_bytes];
   self->reserved = (size_t)heap->stats[TP_STAT_reserved_bytes];
   self->pending = (size_t)heap->stats[TP_STAT_active_bytes] - self->allocated;
-  survey(self, heap);
+  survey(self, heap, request);
   size_t known = self->device_free + self->reserved;
   self->others = self->device_total > known ? self->device_total - known : 0;
   size_t most = self->device_total < self->limit ? self->device_total : self->limit;
