@@ -177,7 +177,9 @@ static void test_a_capture_takes_nothing_over_and_releases_nothing(void) {
   pretend_capture(1);
   CHECK(!tp__alloc(220 * TP_MiB, second));
   CHECK(tp_error_status() == TP_OUT_OF_MEMORY && strstr(tp_error_text(), "during a capture"));
-  CHECK(CURRENT(segment) == 2);
+  tp_memory_shortage_t found;
+  CHECK_OK(tp_memory_shortage(&found));
+  CHECK(found.is_capturing && CURRENT(segment) == 2);
   drop(block);
   clear();
 }
