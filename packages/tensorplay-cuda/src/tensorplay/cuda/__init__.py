@@ -27,7 +27,9 @@ from .device import (
     unavailable_reason,
 )
 from .memory import (
+    MemPool,
     empty_cache,
+    graph_pool_handle,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -40,6 +42,7 @@ from .memory import (
     memory_summary,
     reset_accumulated_memory_stats,
     reset_peak_memory_stats,
+    use_mem_pool,
 )
 from .random import initial_seed, manual_seed, manual_seed_all, seed, seed_all
 from .streams import (
@@ -58,6 +61,7 @@ __all__ = [
     "DeviceProperties",
     "Event",
     "ExternalStream",
+    "MemPool",
     "OutOfMemoryError",
     "Stream",
     "StreamContext",
@@ -70,6 +74,7 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "graph_pool_handle",
     "initial_seed",
     "is_available",
     "manual_seed",
@@ -93,4 +98,5 @@ __all__ = [
     "stream",
     "synchronize",
     "unavailable_reason",
+    "use_mem_pool",
 ]

@@ -20,6 +20,12 @@ from ._history import memory_snapshot as memory_snapshot
 from ._library import native
 from ._limit import get_memory_limit as get_memory_limit
 from ._limit import set_memory_limit as set_memory_limit
+from ._mempool import CUDAPluggableAllocator as CUDAPluggableAllocator
+from ._mempool import MemPool as MemPool
+from ._mempool import PoolId as PoolId
+from ._mempool import graph_pool_handle as graph_pool_handle
+from ._mempool import reserved_by_pool
+from ._mempool import use_mem_pool as use_mem_pool
 from ._shortage import CallbackHandle as CallbackHandle
 from ._shortage import register_oom_callback as register_oom_callback
 from ._summary import summary
@@ -66,7 +72,8 @@ def memory_stats(device: DeviceArgument = None) -> dict[str, int]:
         (``allocated_bytes``, ``reserved_bytes``, ``active_bytes``, ``inactive_split_bytes``), and
         ``requested_bytes`` (before rounding). Pools: ``all``, ``large_pool`` (more than 1 MiB),
         ``small_pool``. Figures: ``current``, ``peak``, ``allocated`` and ``freed`` (sums of increases and
-        decreases). The names are the same before first use, all with 0.
+        decreases). The names are the same before first use, all with 0. Each private pool that holds memory adds
+        ``"reserved_bytes_by_private_pools.<a>_<b>"``, (a, b) being its id.
     """
     index = device_index(device)
     if not native.is_started:
@@ -74,7 +81,12 @@ def memory_stats(device: DeviceArgument = None) -> dict[str, int]:
     values = native.ffi.new("int64_t[]", len(STATISTICS))
     check(native.tp_memory_stats(index, values, len(STATISTICS)))
     numbers: Any = native.ffi.unpack(values, len(STATISTICS))
-    return {name: numbers[key] for name, key in _SORTED}
+    found: dict[str, int] = {name: numbers[key] for name, key in _SORTED}
+    pools = reserved_by_pool(index)
+    if pools:
+        found |= {f"reserved_bytes_by_private_pools.{a}_{b}": nbytes for (a, b), nbytes in pools.items()}
+        found = dict(sorted(found.items()))
+    return found
 
 
 def memory_summary(device: DeviceArgument = None, abbreviated: bool = False) -> str:
