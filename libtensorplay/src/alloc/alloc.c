@@ -28,7 +28,7 @@ void tp__heap_unlock(tp__heap_t *heap) { pthread_mutex_unlock(&heap->lock); }
 
 /* Those that are smaller than their segment are a piece of it for as long as they are not free. */
 static bool is_plain(const tp__heap_t *heap, const tp__block_t *block) {
-  return block->segment->pool == &heap->pools[TP_CLASS_SMALL] && !block->budget &&
+  return block->segment->pool == &heap->pools[TP_CLASS_SMALL] && !block->budget && !block->capture &&
          block->nbytes <= TP_CACHE_BLOCK_LIMIT && block->nbytes < block->segment->nbytes;
 }
 

@@ -151,6 +151,7 @@ static tp_status_t word(const tp_memory_shortage_t *self) {
 static tp_status_t refuse(tp__heap_t *heap, const tp__request_t *request) {
   heap->stats[TP_STAT_num_ooms]++;
   if (last.found.cause != TP_SHORTAGE_DEVICE) heap->stats[TP_STAT_num_oom_rejections]++;
+  tp__cache_drain(heap); /* what waits there is free, and is described so */
   TP_TRY(describe(&last.found, heap, request));
   tp__trace_note(heap, TP_TRACE_oom, request->pool, last.found.device_free, request->nbytes, request->stream,
                  heap->trace.origin);

@@ -51,7 +51,10 @@ def memory_reserved(device: DeviceArgument = None) -> int:
 
 
 def max_memory_allocated(device: DeviceArgument = None) -> int:
-    """Peak of `memory_allocated` since the start or the last `reset_peak_memory_stats`."""
+    """Peak of `memory_allocated` since the start or the last `reset_peak_memory_stats`.
+
+    With several threads off by at most 1 MiB for each of them (see `memory_stats`).
+    """
     return _statistic(_MAX_ALLOCATED, device)
 
 
@@ -74,6 +77,12 @@ def memory_stats(device: DeviceArgument = None) -> dict[str, int]:
         ``small_pool``. Figures: ``current``, ``peak``, ``allocated`` and ``freed`` (sums of increases and
         decreases). The names are the same before first use, all with 0. Each private pool that holds memory adds
         ``"reserved_bytes_by_private_pools.<a>_<b>"``, (a, b) being its id.
+
+    Notes
+    -----
+    Current values and sums are exact whenever no other thread is in a call. So are peaks in programs that use memory
+    from one thread; with several threads they are off by at most 1 MiB for each, which is what the small blocks in a
+    thread's cache may come to. Cached blocks count as free.
     """
     index = device_index(device)
     if not native.is_started:
