@@ -283,6 +283,28 @@ TP_API void tp_memory_free(void *address);
 TP_API tp_status_t tp_memory_set_limit(int32_t device, size_t nbytes);
 TP_API tp_status_t tp_memory_get_limit(int32_t device, size_t *out_nbytes);
 
+/* Of the allocators; docs/guide/memory.md explains them. Sizes are bytes. */
+#define TP_ROUNDUP_INTERVALS 18
+typedef struct tp_memory_settings {
+  const char *text;                   /* as it was given, without blanks; lives as long as the process */
+  size_t max_split_size;              /* TP_NO_LIMIT: none */
+  size_t max_non_split_rounding;
+  size_t large_segment_size;
+  size_t pinned_max_cached_size;      /* TP_NO_LIMIT: none */
+  double garbage_collection_threshold; /* 0: off */
+  double per_process_memory_fraction; /* recorded only */
+  uint32_t roundup_power2_divisions[TP_ROUNDUP_INTERVALS]; /* below 1 MiB, below 2, ... below 64 GiB, the rest */
+  int32_t rounds_up;                  /* some of them are above 1 */
+  int32_t expandable_segments;
+  int32_t release_lock_on_cudamalloc;
+  int32_t caching;                    /* 0: TENSORPLAY_NO_CUDA_MEMORY_CACHING is set */
+} tp_memory_settings_t;
+
+/* All settings at once, in the syntax of TENSORPLAY_CUDA_ALLOC_CONF: keys that the text does not name get their
+ * defaults. After a failure the settings are as before. Starts nothing. Status: INVALID_ARGUMENT. */
+TP_API tp_status_t tp_memory_set_settings(const char *text);
+TP_API void tp_memory_get_settings(tp_memory_settings_t *out);
+
 /* Why a request was refused. */
 #define TP_SHORTAGE_DEVICE 0 /* the driver has no room */
 #define TP_SHORTAGE_LIMIT 1  /* of tp_memory_set_limit */

@@ -1,7 +1,7 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it. The files
  * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
- *   1  error, library, origin
+ *   1  error, library, origin, settings
  *   2  device, stream, event, foreign, staging
  *   3  alloc/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
@@ -51,6 +51,12 @@ uint64_t tp__error_number(void);
 /* The listener's number for where the calling thread is; 0 while nobody listens, which costs a load. No lock may be
  * held: the listener may wait for an interpreter, and free tensors. */
 int64_t tp__origin(void);
+
+/* ---- settings.c ---- */
+/* Those in force: a record that does not change, and lives as long as the process. */
+const tp_memory_settings_t *tp__settings(void);
+/* STATE while the variable says what cannot be obeyed and nothing else was set. */
+tp_status_t tp__settings_check(const char *operation);
 
 /* ---- device.c ---- */
 /* Resolves TP_DEVICE_CURRENT and checks the range: the index (>= 0), or a negative status. */

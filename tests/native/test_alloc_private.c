@@ -62,7 +62,7 @@ static void test_a_scope_is_of_one_thread_and_one_device(void) {
   tp__block_t *outside = take(1000, stream);
   CHECK(!owner_of(outside) && !tp__route.pool);
   CHECK(tp_mempool_use_count(outer) == 1 && tp_mempool_use_count(inner) == 1);
-  CHECK(reserved_of(inner) == (int64_t)(TP_SMALL_SEGMENT + TP_LARGE_SEGMENT) && reserved_of(outer) == 0);
+  CHECK(reserved_of(inner) == (int64_t)(22 * TP_MiB) && reserved_of(outer) == 0);
   drop(inside);
   drop(still);
   drop(outside);
@@ -108,10 +108,10 @@ static void test_nobody_else_has_its_blocks(void) {
   tp__block_t *outside = take(4 * TP_MiB, first); /* the same stream, another pool */
   CHECK(!owner_of(outside) && CURRENT(segment) == 3);
   CHECK_OK(tp_memory_empty_cache(0)); /* the pool has a user: it keeps what is idle */
-  CHECK(reserved_of(mempool) == 2 * (int64_t)TP_LARGE_SEGMENT);
+  CHECK(reserved_of(mempool) == (int64_t)(40 * TP_MiB));
   CHECK(!tp__alloc(240 * TP_MiB, first) && tp_error_status() == TP_OUT_OF_MEMORY);
   validate_heap(0);
-  CHECK(reserved_of(mempool) == 2 * (int64_t)TP_LARGE_SEGMENT);
+  CHECK(reserved_of(mempool) == (int64_t)(40 * TP_MiB));
   drop(outside);
   tp_mempool_release(mempool);
   clear();

@@ -99,12 +99,27 @@ static tp__block_t *take(tp__heap_t *heap, tp__request_t *request) {
   return block;
 }
 
+/* The next of n equal steps between two powers of two; steps of less than a unit are of no use. */
+static size_t round_to_step(const tp_memory_settings_t *settings, size_t nbytes) {
+  int octave = 63 - __builtin_clzll(nbytes);
+  int interval = nbytes < TP_MiB ? 0 : octave - 19;
+  size_t n = settings->roundup_power2_divisions[interval < TP_ROUNDUP_INTERVALS ? interval : TP_ROUNDUP_INTERVALS - 1];
+  size_t step = n > 1 && nbytes > n * TP_BLOCK_UNIT ? ((size_t)1 << octave) / n : TP_BLOCK_UNIT;
+  return (nbytes + step - 1) / step * step;
+}
+
+static size_t block_size(size_t nbytes) {
+  const tp_memory_settings_t *settings = tp__settings();
+  size_t rounded = settings->rounds_up ? round_to_step(settings, nbytes) : 0;
+  return rounded && rounded <= MAX_NBYTES ? rounded : (nbytes + TP_BLOCK_UNIT - 1) / TP_BLOCK_UNIT * TP_BLOCK_UNIT;
+}
+
 tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
   if (nbytes > MAX_NBYTES) {
     tp__error_set(TP_OVERFLOW, operation, "got %zu bytes, expected at most %zu", nbytes, MAX_NBYTES);
     return NULL;
   }
-  size_t block_nbytes = (nbytes + TP_BLOCK_UNIT - 1) / TP_BLOCK_UNIT * TP_BLOCK_UNIT;
+  size_t block_nbytes = block_size(nbytes);
   tp__block_t *cached = tp__cache_take(nbytes, block_nbytes, stream);
   if (cached) return cached;
   tp__heap_t *heap = &heaps[tp_stream_device(stream)];

@@ -27,7 +27,6 @@
 #define TP_BLOCK_UNIT ((size_t)512)          /* sizes of blocks are multiples, addresses too */
 #define TP_SMALL_LIMIT (1 * TP_MiB)          /* larger blocks come from the large pool */
 #define TP_SMALL_SEGMENT (2 * TP_MiB)
-#define TP_LARGE_SEGMENT (20 * TP_MiB)       /* for blocks below TP_OWN_SEGMENT_LIMIT */
 #define TP_OWN_SEGMENT_LIMIT (10 * TP_MiB)   /* from here on a block gets a segment of its own */
 #define TP_SEGMENT_UNIT (2 * TP_MiB)         /* to which the size of such a segment is rounded up */
 #define TP_LARGE_REST_LIMIT (1 * TP_MiB)     /* a large block is split when more than this remains */

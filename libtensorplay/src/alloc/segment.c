@@ -8,7 +8,7 @@ static size_t round_up(size_t nbytes, size_t unit) { return (nbytes + unit - 1) 
 
 size_t tp__segment_size(size_t block_nbytes) {
   if (block_nbytes <= TP_SMALL_LIMIT) return TP_SMALL_SEGMENT;
-  if (block_nbytes < TP_OWN_SEGMENT_LIMIT) return TP_LARGE_SEGMENT;
+  if (block_nbytes < TP_OWN_SEGMENT_LIMIT) return tp__settings()->large_segment_size;
   return round_up(block_nbytes, TP_SEGMENT_UNIT);
 }
 
