@@ -83,8 +83,10 @@ static bool is_done(use_t *use) {
     if (tp__stream_is_capturing(use->stream)) return false;
     cudaError_t error = cudaStreamQuery(tp__stream_cuda(use->stream));
     if (error == cudaErrorNotReady) {
-      use->recorded = !cudaEventRecord(use->event, tp__stream_cuda(use->stream));
-      (void)cudaGetLastError(); /* where it failed, the next poll tries again */
+      /* Where it failed, or a capture that has begun in the meantime has the event, the next poll tries again. */
+      use->recorded = !cudaEventRecord(use->event, tp__stream_cuda(use->stream)) &&
+                      !tp__stream_is_capturing(use->stream);
+      (void)cudaGetLastError();
       return false;
     }
     if (error) (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
@@ -92,7 +94,8 @@ static bool is_done(use_t *use) {
   }
   cudaError_t error = cudaEventQuery(use->event);
   if (error) (void)cudaGetLastError();
-  return error != cudaErrorNotReady;
+  if (error == cudaErrorCapturedEvent) use->recorded = false; /* of a capture that came and went unseen */
+  return error != cudaErrorNotReady && error != cudaErrorCapturedEvent;
 }
 
 /* Drops the uses that are done; true when none is left. */

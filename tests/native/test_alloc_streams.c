@@ -136,6 +136,32 @@ static void test_contents_survive_until_they_are_read(void) {
   }
 }
 
+static void test_a_stream_of_another_library_may_be_gone(void) {
+  tp_stream_t *owner = tp_stream_from_pool(0, 0);
+  cudaStream_t first, second;
+  CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking) == cudaSuccess);
+  tp_stream_t *user = tp_stream_external(0, (uintptr_t)first);
+  tp__block_t *block = take(30 * TP_MiB, owner);
+  char *address = block->address;
+  CHECK(user && cudaMemsetAsync(address, 1, 512, first) == cudaSuccess);
+  CHECK_OK(tp__alloc_record_stream(block, user));
+  CHECK(cudaStreamDestroy(first) == cudaSuccess);
+  CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking) == cudaSuccess); /* the same handle, maybe */
+  int64_t records = tp_emulated_call_count("cudaEventRecord", -1);
+  int64_t waits = tp_emulated_call_count("cudaDeviceSynchronize", -1);
+  drop(block);
+  tp__block_t *small = take(1000, tp_stream_external(0, (uintptr_t)second));
+  CHECK(tp_emulated_call_count("cudaEventRecord", -1) == records && CURRENT(active) == 1);
+  CHECK(tp_emulated_call_count("cudaDeviceSynchronize", -1) == waits + 1); /* the one thing that is sure */
+  tp__block_t *again = take(30 * TP_MiB, owner);
+  CHECK(again->address == address);
+  drop(again);
+  drop(small);
+  CHECK_OK(tp_device_synchronize(0));
+  CHECK(cudaStreamDestroy(second) == cudaSuccess && cudaPeekAtLastError() == cudaSuccess);
+  clear();
+}
+
 /* ---- captures, told by cudaStreamIsCapturing ---- */
 
 /* The nth question from now whether a stream is captured is answered as CUDA answers for the default stream
@@ -223,6 +249,7 @@ int main(void) {
   test_streams_of_another_device();
   test_empty_cache_waits_for_recorded_streams();
   test_contents_survive_until_they_are_read();
+  test_a_stream_of_another_library_may_be_gone();
   test_no_event_is_recorded_in_a_capture();
   test_a_capture_takes_nothing_over_and_releases_nothing();
   test_a_captured_stream_is_not_queried();

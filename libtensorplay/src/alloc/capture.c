@@ -30,6 +30,11 @@ tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream) {
   captures = capture;
   atomic_fetch_add_explicit(&tp__captures, 1, memory_order_release);
   pthread_mutex_unlock(&lock);
+  /* Whoever did not see it yet may be about to ask a stream how far it is, which would break its capture. */
+  for (int32_t device = 0; device < TP_MAX_DEVICES; device++) {
+    tp__heap_lock(tp__heap(device));
+    tp__heap_unlock(tp__heap(device));
+  }
   return capture;
 }
 

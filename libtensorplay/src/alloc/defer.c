@@ -84,9 +84,16 @@ static void record_uses(tp__use_queue_t *queue) {
       (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
       return;
     }
+    /* A capture that has begun in the meantime has the event: it is recorded anew when that has ended. */
+    if (tp__stream_is_capturing(queue->stream)) return;
     use->recorded = true;
     queue->unrecorded--;
   }
+}
+
+static void forget_record(tp__use_queue_t *queue) {
+  queue->first->recorded = false;
+  queue->unrecorded++;
 }
 
 /* On the stream's own device, which the default stream needs. */
@@ -122,8 +129,10 @@ static void finish_uses(tp__heap_t *heap, event_call *call) {
     if (tp__stream_is_external(queue->stream)) continue;
     if (queue->unrecorded > 0) visit_and_record(queue);
     while (queue->first && queue->first->recorded) {
-      if (call(queue->first->event)) {
+      cudaError_t error = call(queue->first->event);
+      if (error) {
         (void)cudaGetLastError(); /* not ready; or lost, which whoever waits next reports */
+        if (error == cudaErrorCapturedEvent) forget_record(queue); /* of a capture that came and went unseen */
         break;
       }
       finish_first(heap, queue);

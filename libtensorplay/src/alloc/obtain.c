@@ -30,7 +30,8 @@ static bool wait_for(tp__heap_t *heap, tp_stream_t *stream, tp_stream_t *other) 
 static tp__block_t *take_over(tp__heap_t *heap, const tp__request_t *request, bool idle_only) {
   tp__pool_t *pool = request->pool;
   tp_stream_t *stream = request->stream;
-  if (pool->owner) return NULL; /* private blocks stay with their streams */
+  /* Private blocks stay with their streams; and whoever captures may begin to use a stream while it is looked at. */
+  if (pool->owner || tp__captures_underway()) return NULL;
   tp__block_t *best = NULL;
   for (int32_t id = 0; id < pool->room; id++) {
     if (!pool->shelves[id] || pool->shelves[id]->stream == stream) continue;

@@ -1,0 +1,166 @@
+/* The allocator beside captures: what stands still while one is underway, and what returns at its end. */
+#include "alloc_case.h"
+
+static tp__capture_t *begin(tp_mempool_t *mempool, tp_stream_t *stream) {
+  tp__capture_t *capture = tp__capture_begin(mempool, stream);
+  CHECK(capture && tp__captures_underway());
+  validate_heap(0);
+  return capture;
+}
+
+static void end(tp__capture_t *capture) {
+  tp__capture_end(capture);
+  validate_heap(0);
+}
+
+static tp_mempool_t *make(void) {
+  tp_mempool_t *mempool = tp_mempool_create(TP_MEMPOOL_OF_CAPTURE, NULL, NULL);
+  CHECK(mempool);
+  return mempool;
+}
+
+static void test_other_streams_allocate_as_always(void) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0), *other = tp_stream_from_pool(0, 0);
+  tp_mempool_t *mempool = make();
+  tp__capture_t *capture = begin(mempool, stream);
+  CHECK(tp_mempool_use_count(mempool) == 2 && tp__capture_id(capture) == 0);
+  tp__block_t *block = take(1000, other);
+  CHECK(!block->segment->pool->owner && block->capture == 0 && tp_mempool_use_count(mempool) == 2);
+  size_t nbytes;
+  CHECK(tp__capture_live_blocks(mempool, 1, &nbytes) == 0 && nbytes == 0);
+  end(capture);
+  CHECK(!tp__captures_underway() && tp_mempool_use_count(mempool) == 1);
+  drop(block);
+  tp_mempool_release(mempool);
+  clear();
+}
+
+static void test_no_cached_memory_goes_back(void) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0), *other = tp_stream_from_pool(0, 0);
+  tp_mempool_t *mempool = make();
+  drop(take(30 * TP_MiB, other));
+  tp__capture_t *first = begin(mempool, stream), *second = begin(mempool, other);
+  int64_t frees = tp_emulated_call_count("cudaFree", -1), queries = tp_emulated_call_count("cudaStreamQuery", -1);
+  int64_t waits = tp_emulated_call_count("cudaDeviceSynchronize", -1);
+  CHECK_OK(tp_memory_empty_cache(0));
+  tp__block_t *block = take(30 * TP_MiB, tp_stream_default(0)); /* not that of the idle stream */
+  CHECK(CURRENT(segment) == 2);
+  CHECK(!tp__alloc(210 * TP_MiB, tp_stream_default(0)) && tp_error_status() == TP_OUT_OF_MEMORY);
+  end(first);
+  CHECK_OK(tp_memory_empty_cache(0)); /* the other one is still underway */
+  CHECK(tp_emulated_call_count("cudaFree", -1) == frees && tp_emulated_call_count("cudaStreamQuery", -1) == queries);
+  CHECK(tp_emulated_call_count("cudaDeviceSynchronize", -1) == waits);
+  end(second);
+  CHECK_OK(tp_memory_empty_cache(0));
+  CHECK(CURRENT(segment) == 1);
+  drop(block);
+  tp_mempool_release(mempool);
+  clear();
+}
+
+static void test_a_pool_that_nobody_needs_goes_when_captures_have_ended(void) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
+  tp_mempool_t *captured = make(), *dropped = make();
+  tp_mempool_scope_t *scope = tp_mempool_enter(dropped, 0);
+  tp__block_t *block = take(1000, stream), *own = take(30 * TP_MiB, stream);
+  tp__capture_t *capture = begin(captured, stream);
+  tp_mempool_leave(scope);
+  tp_mempool_release(dropped);
+  drop(block);
+  CHECK(CURRENT(segment) == 2);
+  end(capture);
+  CHECK(CURRENT(segment) == 1 && CURRENT(reserved_bytes) == 30 * (int64_t)TP_MiB); /* the live block's */
+  drop(own);
+  CHECK(CURRENT(segment) == 0);
+  tp_mempool_release(captured);
+  clear();
+}
+
+static void test_a_capture_keeps_its_pool(void) {
+  tp_mempool_t *mempool = make();
+  tp__capture_t *capture = begin(mempool, tp_stream_from_pool(0, 0));
+  tp_mempool_release(mempool); /* as when the graph is dropped in its own capture */
+  CHECK(tp_mempool_use_count(mempool) == 1);
+  end(capture);
+  CHECK(tp_mempool_list(0, 0, NULL) == 0);
+  tp__capture_end(NULL);
+  clear();
+}
+
+static void test_threads_caches_are_out_of_the_way(void) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
+  tp_mempool_t *mempool = make();
+  tp__block_t *kept = take(1000, stream);
+  drop(take(1000, stream));
+  tp__capture_t *capture = begin(mempool, stream);
+  CHECK(CURRENT(active) == 1);
+  tp__block_t *block = take(1000, stream);
+  CHECK(block->segment == kept->segment);
+  drop(block);
+  CHECK(!block->cached);
+  end(capture);
+  drop(kept);
+  tp_mempool_release(mempool);
+  clear();
+}
+
+/* ---- a capture that begins while an event is being recorded ---- */
+
+static void fail(const char *function, int64_t nth, int32_t error) {
+  CHECK(tp_emulated_fail(function, nth, error) == 0);
+}
+
+static void test_an_event_that_a_capture_has_is_recorded_anew(void) {
+  tp_stream_t *owner = tp_stream_from_pool(0, 0), *user = tp_stream_from_pool(0, 0);
+  tp__block_t *block = take(1000, owner);
+  char *address = block->address;
+  CHECK_OK(tp__alloc_record_stream(block, user));
+  int64_t records = tp_emulated_call_count("cudaEventRecord", -1);
+  int64_t queries = tp_emulated_call_count("cudaEventQuery", -1);
+  fail("cudaStreamIsCapturing", 2, tp_emulated_error_code("cudaErrorStreamCaptureUnsupported"));
+  drop(block); /* the second question, after the record, is answered with yes */
+  CHECK(tp_emulated_call_count("cudaEventRecord", -1) == records + 1);
+  CHECK(tp_emulated_call_count("cudaEventQuery", -1) == queries && CURRENT(active) == 1);
+  tp__block_t *other = take(1000, owner); /* the capture has ended */
+  CHECK(tp_emulated_call_count("cudaEventRecord", -1) == records + 2 && other->address != address);
+  CHECK_OK(tp_stream_synchronize(user));
+  tp__block_t *again = take(1000, owner);
+  CHECK(tp_emulated_call_count("cudaEventRecord", -1) == records + 2 && again->address == address);
+  drop(other);
+  drop(again);
+  clear();
+}
+
+static void test_an_event_of_a_capture_that_was_not_seen(void) {
+  tp_stream_t *owner = tp_stream_from_pool(0, 0), *user = tp_stream_from_pool(0, 0);
+  tp__block_t *block = take(1000, owner);
+  char *address = block->address;
+  CHECK_OK(tp__alloc_record_stream(block, user));
+  drop(block);
+  int64_t records = tp_emulated_call_count("cudaEventRecord", -1);
+  fail("cudaEventQuery", 1, cudaErrorCapturedEvent);
+  tp__block_t *other = take(1000, owner); /* the block is still waited for */
+  CHECK(other->address != address && CURRENT(active) == 2 && cudaPeekAtLastError() == cudaSuccess);
+  drop(take(1000, owner)); /* records anew */
+  CHECK_OK(tp_stream_synchronize(user));
+  tp__block_t *again = take(1000, owner);
+  CHECK(again->address == address && tp_emulated_call_count("cudaEventRecord", -1) == records + 1);
+  drop(other);
+  drop(again);
+  clear();
+}
+
+int main(void) {
+  CHECK_OK(tp__device_enter(0, "test"));
+  clear();
+  test_other_streams_allocate_as_always();
+  test_no_cached_memory_goes_back();
+  test_a_pool_that_nobody_needs_goes_when_captures_have_ended();
+  test_a_capture_keeps_its_pool();
+  test_threads_caches_are_out_of_the_way();
+  tp__cache_suspend(); /* whose blocks would be taken first */
+  test_an_event_that_a_capture_has_is_recorded_anew();
+  test_an_event_of_a_capture_that_was_not_seen();
+  tp__cache_resume();
+  return 0;
+}
