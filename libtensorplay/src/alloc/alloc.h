@@ -359,8 +359,8 @@ tp__block_t *tp__private_pool_help(const tp__heap_t *heap, const tp__request_t *
 
 /* ---- capture.c ---- */
 
-/* How many of ours are underway in the process, in which case no cached memory is given back, no stream is asked how far it
- * is, and no device is waited for as a whole. Seen by all who take a heap's lock after tp__capture_begin. */
+/* How many of ours are underway in the process. While there is one, no cached memory is given back, no stream is asked
+ * how far it is, and no device is waited for as a whole. Seen by all who take a heap's lock after tp__capture_begin. */
 extern _Atomic int32_t tp__captures;
 
 static inline bool tp__captures_underway(void) {
