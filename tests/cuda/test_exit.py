@@ -38,6 +38,19 @@ ENDS = {
     """,
         0,
     ),
+    "history": (
+        """
+    def work():
+        held = tp.ones(10, device="cuda")
+        while True:
+            held = held + 1
+    cuda.memory._record_memory_history()
+    for _ in range(3):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.1)
+    """,
+        0,
+    ),
     "exit_in_a_thread": ("thread = threading.Thread(target=sys.exit); thread.start(); thread.join()", 0),
     "context_left_open": ("cuda.stream(stream).__enter__()", 0),
 }

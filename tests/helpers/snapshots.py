@@ -7,6 +7,7 @@ from typing import Any
 from tensorplay import Tensor, cuda
 
 PLAIN = (dict, list, tuple, int, float, str, bool, type(None))
+PAGE = 2**21
 STATES = {"active_allocated", "active_pending_free", "inactive"}
 SEGMENT = {
     "device": int, "address": int, "total_size": int, "allocated_size": int, "active_size": int, "requested_size": int,
@@ -56,12 +57,14 @@ def play(trace: list[dict[str, Any]]) -> tuple[dict[int, int], dict[int, int]]:
     blocks: dict[int, int] = {}
     given_back: set[int] = set()
     segments: dict[int, int] = {}
+    mapped: set[int] = set()  # pages of growing segments
     for entry in trace:
         action, size = entry["action"], entry["size"]
         address = entry.get("addr", 0)
         if action == "alloc":
             assert address not in blocks
-            assert any(start <= address < start + length for start, length in segments.items())
+            in_segment = any(start <= address < start + length for start, length in segments.items())
+            assert in_segment or address // PAGE in mapped
             blocks[address] = size
         elif action == "free_requested":
             assert blocks[address] == size
@@ -70,15 +73,30 @@ def play(trace: list[dict[str, Any]]) -> tuple[dict[int, int], dict[int, int]]:
         elif action == "free_completed":
             assert blocks.pop(address) == size
             given_back.remove(address)
-        elif action in ("segment_alloc", "segment_map"):
+        elif action == "segment_alloc":
             assert address not in segments
             segments[address] = size
+        elif action == "segment_map":
+            assert mapped.isdisjoint(_pages(address, size))
+            mapped.update(_pages(address, size))
         elif action in ("segment_free", "segment_unmap"):
-            assert segments.pop(address) == size
             assert not any(address <= block < address + size for block in blocks)
+            if action == "segment_free":
+                assert segments.pop(address) == size
+            else:
+                assert mapped.issuperset(_pages(address, size))
+                mapped.difference_update(_pages(address, size))
         else:
             assert action in ("snapshot", "oom")
+    for page in sorted(mapped):  # runs of pages
+        start = next((start for start, length in segments.items() if start + length == page * PAGE), page * PAGE)
+        segments[start] = segments.get(start, 0) + PAGE
     return blocks, segments
+
+
+def _pages(address: int, nbytes: int) -> range:
+    assert address % PAGE == nbytes % PAGE == 0
+    return range(address // PAGE, (address + nbytes) // PAGE)
 
 
 def _check_segment(segment: dict[str, Any]) -> None:
