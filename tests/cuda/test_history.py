@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pickle
 import time
@@ -82,6 +83,25 @@ def test_snapshot_names_streams_devices_and_pools(two_gpus: None) -> None:
     assert segment["segment_pool_id"] == (0, 0)
     assert segment in cuda.memory_snapshot((0, 0))
     assert cuda.memory_snapshot((0, 10**9)) == []
+
+
+def test_snapshot_has_the_settings_under_torchs_names() -> None:
+    printed = fresh.run(
+        """
+        import tensorplay as tp
+        assert tp.cuda.memory._snapshot()["allocator_settings"] == {}
+        tp.ones(1, device="cuda")
+        print(tp.cuda.memory._snapshot()["allocator_settings"])
+        """,
+        TENSORPLAY_CUDA_ALLOC_CONF="max_split_size_mb:64,roundup_power2_divisions:[256:2,>:4]",
+    )
+    settings = ast.literal_eval(printed)
+    assert settings["PYTORCH_CUDA_ALLOC_CONF"] == "max_split_size_mb:64,roundup_power2_divisions:[256:2,>:4]"
+    assert settings["max_split_size"] == 64 * MiB
+    assert (settings["expandable_segments"], settings["pinned_max_cached_size"]) == (False, -1)
+    divisions = settings["roundup_power2_divisions"]
+    assert list(divisions) == [*(str(2**i) for i in range(17)), ">"]
+    assert (divisions["256"], divisions[">"]) == (2, 4)
 
 
 # ---- history ----

@@ -98,7 +98,7 @@ def _snapshot() -> dict[str, Any]:
     return {
         "segments": found,
         "device_traces": traces,
-        "allocator_settings": {},
+        "allocator_settings": _settings() if native.is_started else {},
         "external_annotations": [],
     }
 
@@ -115,6 +115,27 @@ def _dump_snapshot(filename: str | PathLike[str] = "dump_snapshot.pickle") -> No
     taken = _snapshot()
     with open(filename, "wb") as file:
         pickle.dump(taken, file, protocol=4)
+
+
+def _settings() -> dict[str, Any]:
+    """Under torch's names, of which the first is that of its variable."""
+    found = native.ffi.new("tp_memory_settings_t *")
+    native.tp_memory_get_settings(found)
+    *below, rest = found.roundup_power2_divisions
+    return {
+        "PYTORCH_CUDA_ALLOC_CONF": native.ffi.string(found.text).decode(),
+        "max_split_size": _limit(found.max_split_size),
+        "garbage_collection_threshold": found.garbage_collection_threshold,
+        "expandable_segments": bool(found.expandable_segments),
+        "pinned_max_cached_size": _limit(found.pinned_max_cached_size),
+        "release_lock_on_cudamalloc": bool(found.release_lock_on_cudamalloc),
+        "roundup_power2_divisions": {**{str(2**i): value for i, value in enumerate(below)}, ">": rest},
+    }
+
+
+def _limit(nbytes: int) -> int:
+    """-1 where there is none, as torch writes it."""
+    return -1 if nbytes >= 2**63 - 1 else int(nbytes)
 
 
 def _check_choice(name: str, value: object, valid: tuple[object, ...]) -> None:
