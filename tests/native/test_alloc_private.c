@@ -252,6 +252,42 @@ static void test_failures_lose_nothing(void) {
   clear();
 }
 
+/* ---- threads ---- */
+
+enum { THREADS = 8, ROUNDS = 200 };
+
+static void *use_pools(void *shared) {
+  unsigned seed = (unsigned)(uintptr_t)&seed;
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
+  for (int i = 0; i < ROUNDS; i++) {
+    tp_mempool_t *own = i % 8 == 0 ? tp_mempool_create(0, NULL, NULL) : NULL;
+    tp_mempool_scope_t *scope = tp_mempool_enter(own ? own : shared, 0);
+    tp_mempool_release(own); /* the scope keeps it */
+    tp__block_t *block = tp__alloc(512 + (size_t)rand_r(&seed) % (TP_MiB / 2), stream);
+    CHECK(scope && block && block->segment->pool->owner);
+    tp_mempool_leave(scope);
+    tp__block_t *outside = tp__alloc(1000, stream);
+    CHECK(outside && !outside->segment->pool->owner);
+    tp__alloc_free(block); /* maybe the last of its pool */
+    tp__alloc_free(outside);
+    if (i % 50 == 0) CHECK_OK(tp_memory_empty_cache(0));
+    CHECK(tp_mempool_list(0, 0, NULL) >= 0);
+  }
+  return NULL;
+}
+
+static void test_threads(void) {
+  pthread_t threads[THREADS];
+  tp_mempool_t *shared = make(0);
+  for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, use_pools, shared) == 0);
+  for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+  validate_heap(0);
+  CHECK(tp_mempool_use_count(shared) == 1 && tp_mempool_list(0, 0, NULL) <= 1);
+  tp_mempool_release(shared);
+  CHECK(tp_mempool_list(0, 0, NULL) == 0);
+  clear();
+}
+
 int main(void) {
   CHECK_OK(tp__device_enter(0, "test"));
   clear();
@@ -265,5 +301,6 @@ int main(void) {
   test_a_pool_may_help_out();
   test_segments_may_come_from_elsewhere();
   test_failures_lose_nothing();
+  test_threads();
   return 0;
 }
