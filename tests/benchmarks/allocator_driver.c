@@ -32,42 +32,44 @@ typedef struct work {
   void *stream;
   size_t nbytes;
   int64_t count;
-  pthread_barrier_t *begin;
-  double result;
+  pthread_barrier_t *barrier;
+  double begin, end;
+  int failed;
 } work_t;
 
 static void *run_thread(void *argument) {
   work_t *work = argument;
   (void)time_pairs(work->allocate, work->release, work->stream, work->nbytes, 100);
-  pthread_barrier_wait(work->begin);
-  work->result = time_pairs(work->allocate, work->release, work->stream, work->nbytes, work->count);
+  pthread_barrier_wait(work->barrier);
+  work->begin = now_ns();
+  work->failed = time_pairs(work->allocate, work->release, work->stream, work->nbytes, work->count) < 0;
+  work->end = now_ns();
   return NULL;
 }
 
-/* Wall time over the pairs of all threads. */
+/* From the first thread's begin to the last one's end, over the pairs of all. */
 double time_threads(allocate_t *allocate, release_t *release, void *stream, size_t nbytes, int64_t count,
                     int32_t threads) {
-  pthread_barrier_t begin;
+  pthread_barrier_t barrier;
   pthread_t *handles = calloc((size_t)threads, sizeof *handles);
   work_t *works = calloc((size_t)threads, sizeof *works);
-  if (!handles || !works) return -1;
-  pthread_barrier_init(&begin, NULL, (unsigned)threads + 1);
+  if (!handles || !works || pthread_barrier_init(&barrier, NULL, (unsigned)threads)) return -1;
   for (int32_t i = 0; i < threads; i++) {
-    works[i] = (work_t){allocate, release, stream, nbytes, count, &begin, 0};
-    if (pthread_create(&handles[i], NULL, run_thread, &works[i])) return -1;
+    works[i] = (work_t){allocate, release, stream, nbytes, count, &barrier, 0, 0, 0};
+    if (pthread_create(&handles[i], NULL, run_thread, &works[i])) abort(); /* the others would wait for it for ever */
   }
-  pthread_barrier_wait(&begin);
-  double start = now_ns();
+  double begin = 0, end = 0;
   int failed = 0;
   for (int32_t i = 0; i < threads; i++) {
     pthread_join(handles[i], NULL);
-    failed |= works[i].result < 0;
+    if (i == 0 || works[i].begin < begin) begin = works[i].begin;
+    if (i == 0 || works[i].end > end) end = works[i].end;
+    failed |= works[i].failed;
   }
-  double elapsed = now_ns() - start;
-  pthread_barrier_destroy(&begin);
+  pthread_barrier_destroy(&barrier);
   free(handles);
   free(works);
-  return failed ? -1 : elapsed / (double)(count * threads);
+  return failed ? -1 : (end - begin) / (double)(count * threads);
 }
 
 static uint64_t next_random(uint64_t *state) {

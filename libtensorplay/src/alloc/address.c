@@ -4,10 +4,10 @@
 
 #include "alloc.h"
 
-enum { SHARDS = 16, FIRST_BUCKETS = 64 };
+enum { SHARDS = 64, FIRST_BUCKETS = 16 };
 
 typedef struct shard {
-  pthread_mutex_t lock;
+  _Alignas(64) pthread_mutex_t lock; /* threads that use different shards share no line of the processor's cache */
   tp__block_t **buckets;
   size_t bucket_count; /* a power of two, or 0 */
   size_t block_count;

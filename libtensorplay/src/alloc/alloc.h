@@ -135,27 +135,29 @@ typedef enum tp__block_state {
   TP_BLOCK_PENDING, /* given back, but other streams still use it */
 } tp__block_state_t;
 
+/* What a search through trees and a merge look at stands together, at the front: with thousands of blocks the cost of a
+ * request is that of the processor's cache. */
 struct tp__block {
   char *address;
   size_t nbytes;
+  tp__block_t *left;          /* of free blocks: children in the tree of their bin */
+  tp__block_t *right;         /* also links spare records, and the blocks of one size in a cache */
+  tp__block_t *previous;      /* neighbours in the segment, by address */
+  tp__block_t *next;
+  tp_stream_t *stream;        /* whose order makes reuse safe */
+  uint32_t priority;          /* random, balances the tree of a bin */
+  tp__block_state_t state;
+  tp__segment_t *segment;
   size_t requested_nbytes;    /* what the program asked for; of live and pending blocks */
   int64_t origin;             /* of the call that allocated it; of live and pending blocks */
   uint64_t capture;           /* in which it was allocated, 0: in none; of live and pending blocks */
-  tp__segment_t *segment;
-  tp_stream_t *stream;        /* whose order makes reuse safe */
-  tp__block_t *previous;      /* neighbours in the segment, by address */
-  tp__block_t *next;
-  tp__block_t *left;          /* of free blocks: children in the tree of their bin */
-  tp__block_t *right;         /* also links spare records, and the blocks of one size in a cache */
-  tp__block_t *chain;         /* of live blocks of tp_memory_alloc: the next one in address.c's bucket */
   tp__use_t *uses;            /* of live blocks: other streams that were recorded */
+  tp__block_t *chain;         /* of live blocks of tp_memory_alloc: the next one in address.c's bucket */
   tp_budget_scope_t *budget;  /* of live blocks: where they are counted as well; NULL for most */
-  size_t budget_nbytes;       /* what is counted there */
-  uint32_t priority;          /* random, balances the tree of a bin */
-  int32_t pending_uses;       /* of pending blocks */
-  tp__block_state_t state;
   bool plain;                 /* of live blocks: a thread's cache may take it when it is given back */
   bool cached;                /* of live blocks: it was, and is there; under the cache's lock */
+  int32_t pending_uses;       /* of pending blocks */
+  size_t budget_nbytes;       /* what is counted there */
 };
 
 /* A fresh record, all zero but for its priority; NULL without host memory. */
