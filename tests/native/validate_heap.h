@@ -14,6 +14,7 @@ typedef struct heap_sums {
   int64_t live, live_nbytes, requested_nbytes;
   int64_t active, active_nbytes;
   int64_t pieces, piece_nbytes;
+  int64_t oversize_segments, oversize_live;
   int64_t free, cached;
 } heap_sums_t;
 
@@ -50,6 +51,7 @@ static inline void validate_block(const tp__segment_t *segment, const tp__block_
     CHECK(block->requested_nbytes > 0 && block->requested_nbytes <= block->nbytes);
     CHECK(block->pending_uses == 0);
     sums->live++;
+    sums->oversize_live += block->oversize;
     sums->live_nbytes += (int64_t)block->nbytes;
     sums->requested_nbytes += (int64_t)block->requested_nbytes;
   } else {
@@ -69,6 +71,7 @@ static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *s
   /* To its segment a cached block is in use. */
   CHECK((int64_t)segment->active == sums->active - active_before + sums->cached - cached_before);
   sums->segments++;
+  sums->oversize_segments += segment->oversize;
   sums->reserved += (int64_t)segment->nbytes;
 }
 
@@ -190,7 +193,7 @@ static inline int64_t validate_private_pools(const tp__heap_t *heap, tp__size_cl
 /* No other thread may be in a call. The sums of increases and decreases must not have been reset. */
 static inline void validate_heap(int32_t device) {
   tp__heap_t *heap = tp__heap(device);
-  int64_t cached = 0;
+  int64_t cached = 0, oversize_segments = 0, oversize_live = 0;
   tp__heap_lock(heap);
   tp__cache_count(heap);
   for (int class = TP_CLASS_LARGE; class <= TP_CLASS_SMALL; class++) {
@@ -203,6 +206,8 @@ static inline void validate_heap(int32_t device) {
     }
     CHECK(validate_pool(&heap->pools[class], class) + validate_private_pools(heap, class) == sums.free);
     cached += sums.cached;
+    oversize_segments += sums.oversize_segments;
+    oversize_live += sums.oversize_live;
     const int64_t *stats = heap->stats;
     validate_figures(stats, TP_STAT_segment, class, sums.segments);
     validate_figures(stats, TP_STAT_reserved_bytes, class, sums.reserved);
@@ -215,6 +220,9 @@ static inline void validate_heap(int32_t device) {
     validate_figures(stats, TP_STAT_inactive_split_bytes, class, sums.piece_nbytes);
   }
   CHECK(validate_caches(heap) == cached);
+  CHECK(heap->asked == 0);
+  CHECK(heap->stats[TP_STAT_oversize_segments] == oversize_segments);
+  CHECK(heap->stats[TP_STAT_oversize_allocations] == oversize_live);
   tp__heap_unlock(heap);
 }
 

@@ -39,6 +39,8 @@ static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *
   size_t smallest_rest = class == TP_CLASS_SMALL ? TP_BLOCK_UNIT : TP_LARGE_REST_LIMIT + TP_BLOCK_UNIT;
   const tp__private_pool_t *owner = block->segment->pool->owner;
   bool splits = !owner || !(owner->mempool->flags & TP_MEMPOOL_NO_SPLIT);
+  size_t max_split_size = tp__settings()->max_split_size;
+  if (nbytes >= max_split_size) splits = false;
   tp__pool_remove(heap, block);
   if (splits && block->nbytes - nbytes >= smallest_rest) {
     /* Without host memory for the rest's record the block is handed out whole. */
@@ -52,12 +54,14 @@ static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *
   block->origin = heap->trace.origin;
   block->capture = request->capture;
   block->plain = is_plain(heap, block);
+  block->oversize = block->nbytes >= max_split_size;
   block->segment->active++;
   tp__stat_increase(heap->stats, TP_STAT_allocation, class, 1);
   tp__stat_increase(heap->stats, TP_STAT_allocated_bytes, class, block->nbytes);
   tp__stat_increase(heap->stats, TP_STAT_requested_bytes, class, request->requested_nbytes);
   tp__stat_increase(heap->stats, TP_STAT_active, class, 1);
   tp__stat_increase(heap->stats, TP_STAT_active_bytes, class, block->nbytes);
+  if (block->oversize) tp__stat_increase_one(&heap->stats[TP_STAT_oversize_allocations], 1);
   tp__trace_block(heap, TP_TRACE_alloc, block, block->origin);
 }
 
@@ -69,7 +73,12 @@ void tp__heap_retire(tp__heap_t *heap, tp__block_t *block, int64_t origin) {
   tp__trace_block(heap, TP_TRACE_free_completed, block, origin);
   tp__segment_t *segment = block->segment;
   tp__pool_insert_merged(heap, block);
-  if (segment->pool->owner && segment->active == 0) tp__private_pool_settle(heap, segment->pool->owner);
+  if (segment->active > 0) return;
+  if (segment->pool->owner) {
+    tp__private_pool_settle(heap, segment->pool->owner);
+  } else {
+    tp__collect_idle(heap, segment);
+  }
 }
 
 static tp_status_t find_pool(tp__heap_t *heap, tp__request_t *request) {
@@ -85,6 +94,7 @@ static tp_status_t find_pool(tp__heap_t *heap, tp__request_t *request) {
 /* A live block for the request; NULL on failure with the slot filled. */
 static tp__block_t *take(tp__heap_t *heap, tp__request_t *request) {
   if (find_pool(heap, request)) return NULL;
+  heap->clock++;
   if (heap->deferred > 0) tp__defer_poll(heap);
   tp_budget_figures_t over;
   if (request->budget && !tp__budget_take(request, &over)) {
@@ -150,6 +160,7 @@ void tp__alloc_free(tp__block_t *block) {
   tp__stat_decrease(heap->stats, TP_STAT_allocation, class, 1);
   tp__stat_decrease(heap->stats, TP_STAT_allocated_bytes, class, block->nbytes);
   tp__stat_decrease(heap->stats, TP_STAT_requested_bytes, class, block->requested_nbytes);
+  if (block->oversize) tp__stat_decrease_one(&heap->stats[TP_STAT_oversize_allocations], 1);
   if (block->budget) {
     tp__budget_give(block->budget, block->budget_nbytes, block->requested_nbytes);
     block->budget = NULL;

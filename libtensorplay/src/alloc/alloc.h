@@ -6,6 +6,7 @@
  *   block      records of blocks: taken, split, merged
  *   pool       free blocks, best fit
  *   segment    memory from the driver and back
+ *   collect    idle segments that go back before all of them have to
  *   defer      blocks that other streams still use
  *   cache      each thread's own small blocks, in front of the pools
  *   budget     blocks counted by the part of the program that they serve
@@ -155,6 +156,7 @@ struct tp__block {
   tp__block_t *chain;         /* of live blocks of tp_memory_alloc: the next one in address.c's bucket */
   tp_budget_scope_t *budget;  /* of live blocks: where they are counted as well; NULL for most */
   bool plain;                 /* of live blocks: a thread's cache may take it when it is given back */
+  bool oversize;              /* of live blocks: counted as such, whatever the settings are by now */
   bool cached;                /* of live blocks: it was, and is there; under the cache's lock */
   int32_t pending_uses;       /* of pending blocks */
   size_t budget_nbytes;       /* what is counted there */
@@ -205,6 +207,8 @@ struct tp__segment {
   tp__pool_t *pool;       /* where its free blocks are listed */
   size_t nbytes;
   size_t active;          /* blocks that are live or pending */
+  int64_t idle_since;     /* on the heap's clock, while none is */
+  bool oversize;          /* counted as such */
   int64_t origin;         /* of the call that obtained it */
   tp__block_t *first;     /* by address */
   tp__segment_t *previous;
@@ -221,6 +225,15 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
 cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment);
 /* All of them but for those of private pools, in whose idle places graphs may work. The device is entered. */
 tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation);
+
+/* ---- collect.c: which idle segments go back to the driver, apart from all of them; default pools only ---- */
+
+/* A segment has become idle: without caching it goes back at once. */
+void tp__collect_idle(tp__heap_t *heap, tp__segment_t *segment);
+/* The oldest of the large pool, down to garbage_collection_threshold. The device is entered. */
+tp_status_t tp__collect_old(tp__heap_t *heap, const char *operation);
+/* Just enough oversize ones for nbytes; *out_found: there were enough. The device is entered. */
+tp_status_t tp__collect_oversize(tp__heap_t *heap, size_t nbytes, const char *operation, bool *out_found);
 
 /* ---- defer.c ---- */
 
@@ -390,6 +403,8 @@ struct tp__heap {
   pthread_mutex_t lock;
   int32_t device;             /* known from the first segment on */
   size_t limit;               /* of reserved bytes; TP_NO_LIMIT */
+  size_t asked;               /* bytes for which threads are asking the driver without the lock */
+  int64_t clock;              /* counts requests */
   int32_t deferred;           /* uses in the queues, but for those of external streams */
   int32_t deferred_external;
   tp__pool_t pools[3];        /* by size class; TP_CLASS_ALL is not used */

@@ -51,6 +51,7 @@ static tp__block_t *take_over(tp__heap_t *heap, const tp__request_t *request, bo
 static size_t segment_size(const tp__request_t *request) {
   const tp__private_pool_t *owner = request->pool->owner;
   bool whole = owner && owner->mempool->flags & TP_MEMPOOL_NO_SPLIT;
+  if (!owner && !tp__settings()->caching) return request->nbytes;
   return whole ? (size_t)tp__divide_up((int64_t)request->nbytes, TP_SEGMENT_UNIT) * TP_SEGMENT_UNIT
                : tp__segment_size(request->nbytes);
 }
@@ -71,7 +72,7 @@ static tp__block_t *find_anywhere(tp__heap_t *heap, const tp__request_t *request
 /* *out_cause: why there is no room, a TP_SHORTAGE. */
 static tp_status_t ask_driver(tp__heap_t *heap, const tp__request_t *request, tp__block_t **out,
                               bool *out_refused, int32_t *out_cause) {
-  size_t nbytes = segment_size(request), reserved = (size_t)heap->stats[TP_STAT_reserved_bytes];
+  size_t nbytes = segment_size(request), reserved = (size_t)heap->stats[TP_STAT_reserved_bytes] + heap->asked;
   bool within = reserved <= heap->limit && nbytes <= heap->limit - reserved;
   *out_cause = within ? TP_SHORTAGE_DEVICE : TP_SHORTAGE_LIMIT;
   *out_refused = !within;
@@ -98,7 +99,8 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
   /* 4. Blocks that external streams used: waiting for the device costs less than memory from the driver. */
   if (!capturing && tp__defer_wait_external(heap) && (*out = find_anywhere(heap, request))) return TP_OK;
 
-  /* 5. The driver, within the limit. */
+  /* 5. The driver, within the limit; above the threshold, old segments go first. */
+  if (!tp__captures_underway()) TP_TRY(tp__collect_old(heap, operation));
   bool refused;
   int32_t cause;
   tp_status_t status = ask_driver(heap, request, out, &refused, &cause);
@@ -113,13 +115,22 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
     /* 7. A block of a busy stream: this stream waits, the host does not. */
     if ((*out = take_over(heap, request, false))) return TP_OK;
 
-    /* 8. Blocks that other streams still use: the host waits. */
+    /* 8. Oversize segments, as many as are needed. */
+    bool found = false;
+    if (!tp__captures_underway())
+      TP_TRY(tp__collect_oversize(heap, segment_size(request), operation, &found));
+    if (found) {
+      status = ask_driver(heap, request, out, &refused, &cause);
+      if (!refused) return status;
+    }
+
+    /* 9. Blocks that other streams still use: the host waits. */
     heap->stats[TP_STAT_num_alloc_retries]++;
     tp__defer_wait(heap);
     tp__cache_drain(heap);
     if ((*out = find_anywhere(heap, request))) return TP_OK;
 
-    /* 9. The driver again, after everything cached went back to it; in a capture nothing does. */
+    /* 10. The driver again, after everything cached went back to it; in a capture nothing does. */
     if (!tp__captures_underway()) {
       TP_TRY(tp__segment_release_idle(heap, operation));
       status = ask_driver(heap, request, out, &refused, &cause);

@@ -121,14 +121,21 @@ bool tp__pool_prepare(tp__pool_t *pool, tp_stream_t *stream) {
   return true;
 }
 
+/* Oversize blocks are whole, and for requests of about their size. */
+static bool may_have(size_t nbytes, const tp__block_t *block) {
+  const tp_memory_settings_t *settings = tp__settings();
+  if (block->nbytes < settings->max_split_size) return true;
+  return nbytes >= settings->max_split_size && block->nbytes - nbytes <= settings->max_non_split_rounding;
+}
+
 tp__block_t *tp__pool_find(const tp__pool_t *pool, int32_t stream_id, size_t nbytes) {
   const tp__shelf_t *shelf = stream_id < pool->room ? pool->shelves[stream_id] : NULL;
   if (!shelf) return NULL;
   int bin = bin_of(nbytes);
   tp__block_t *block = tree_find(shelf->bins[bin], nbytes);
-  if (block) return block;
-  bin = next_bin(shelf, bin + 1);
-  return bin < TP_BIN_COUNT ? tree_find(shelf->bins[bin], nbytes) : NULL;
+  if (!block && (bin = next_bin(shelf, bin + 1)) < TP_BIN_COUNT) block = tree_find(shelf->bins[bin], nbytes);
+  /* Where the smallest is too large, all are. */
+  return block && may_have(nbytes, block) ? block : NULL;
 }
 
 void tp__pool_insert(tp__heap_t *heap, tp__block_t *block) {

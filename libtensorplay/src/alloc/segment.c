@@ -27,8 +27,22 @@ static void unlink_segment(tp__heap_t *heap, tp__segment_t *segment) {
   }
 }
 
+/* Other threads may allocate meanwhile; what is asked for counts towards the limit already. */
+static cudaError_t ask_without_lock(tp__heap_t *heap, size_t nbytes, void **out) {
+  int64_t origin = heap->trace.origin;
+  heap->asked += nbytes;
+  tp__heap_unlock(heap);
+  cudaError_t error = cudaMalloc(out, nbytes);
+  tp__heap_lock(heap);
+  heap->asked -= nbytes;
+  heap->trace.origin = origin;
+  return error;
+}
+
 /* A private pool may have a source of its own. */
-static cudaError_t ask(const tp__private_pool_t *owner, size_t nbytes, tp_stream_t *stream, void **out) {
+static cudaError_t ask(tp__heap_t *heap, const tp__private_pool_t *owner, size_t nbytes, tp_stream_t *stream,
+                       void **out) {
+  if (!owner && tp__settings()->release_lock_on_cudamalloc) return ask_without_lock(heap, nbytes, out);
   if (!owner || !owner->mempool->allocate) return cudaMalloc(out, nbytes);
   int32_t device = tp_stream_device(stream);
   *out = owner->mempool->allocate((ptrdiff_t)nbytes, device, tp__stream_cuda(stream));
@@ -59,7 +73,7 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
     return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to describe %zu bytes", nbytes);
   }
   void *address = NULL;
-  cudaError_t error = ask(pool->owner, nbytes, stream, &address);
+  cudaError_t error = ask(heap, pool->owner, nbytes, stream, &address);
   if (error) {
     tp__block_delete(heap, block);
     free(segment);
@@ -73,6 +87,7 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
   segment->nbytes = nbytes;
   segment->first = block;
   segment->origin = heap->trace.origin;
+  segment->oversize = nbytes >= tp__settings()->max_split_size;
   link_segment(heap, segment);
   if (pool->owner) {
     pool->owner->segments++;
@@ -81,6 +96,7 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
   heap->stats[TP_STAT_num_device_alloc]++;
   tp__stat_increase(heap->stats, TP_STAT_segment, pool->class, 1);
   tp__stat_increase(heap->stats, TP_STAT_reserved_bytes, pool->class, nbytes);
+  if (segment->oversize) tp__stat_increase_one(&heap->stats[TP_STAT_oversize_segments], 1);
   block->address = address;
   block->nbytes = nbytes;
   block->segment = segment;
@@ -109,6 +125,7 @@ cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment) {
   heap->stats[TP_STAT_num_device_free]++;
   tp__stat_decrease(heap->stats, TP_STAT_segment, segment->pool->class, 1);
   tp__stat_decrease(heap->stats, TP_STAT_reserved_bytes, segment->pool->class, segment->nbytes);
+  if (segment->oversize) tp__stat_decrease_one(&heap->stats[TP_STAT_oversize_segments], 1);
   free(segment);
   return cudaSuccess;
 }

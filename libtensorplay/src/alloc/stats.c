@@ -28,6 +28,8 @@ static tp__heap_t *lock_heap(int32_t device) {
   tp__heap_t *heap = tp__heap(device);
   tp__heap_lock(heap);
   tp__cache_count(heap);
+  size_t max_split_size = tp__settings()->max_split_size;
+  heap->stats[TP_STAT_max_split_size] = max_split_size == TP_NO_LIMIT ? 0 : (int64_t)max_split_size;
   return heap;
 }
 
