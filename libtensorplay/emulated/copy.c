@@ -22,6 +22,8 @@ typedef struct fill {
 static cudaError_t run_copy(int device, void *payload) {
   const copy_t *copy = payload;
   (void)device;
+  if (!emu_is_there(copy->target, copy->nbytes) || !emu_is_there(copy->source, copy->nbytes))
+    return cudaErrorIllegalAddress;
   memmove(copy->target, copy->source, copy->nbytes);
   return cudaSuccess;
 }
@@ -29,6 +31,7 @@ static cudaError_t run_copy(int device, void *payload) {
 static cudaError_t run_fill(int device, void *payload) {
   const fill_t *fill = payload;
   (void)device;
+  if (!emu_is_there(fill->target, fill->nbytes)) return cudaErrorIllegalAddress;
   memset(fill->target, fill->value, fill->nbytes);
   return cudaSuccess;
 }

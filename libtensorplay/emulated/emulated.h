@@ -3,7 +3,7 @@
  *   piece    one unit of queued work: a kernel, a copy, a fill, a record, a wait, a host function.
  *   stream   the pieces that are still to run, in order.
  *   mark     a point in a stream: what an event records, what a stream waits for.
- *   range    one live allocation, of a device or of pinned host memory.
+ *   range    one live allocation, of a device or of pinned host memory, or one mapping of virtual memory.
  *
  * Names begin with emu_ because these files are linked together with src/, whose shared names begin with
  * tp__. One lock guards everything; each function of CUDA takes it on entry and drops it on return, and
@@ -113,6 +113,8 @@ typedef struct emu_range {
   uintptr_t begin;
   size_t nbytes;
   int device; /* of pinned memory: current when it was allocated */
+  void *mapping;        /* of memory that is mapped at reserved addresses: what virtual.c knows of it */
+  unsigned int access;  /* of such memory: a bit for each device that may touch it */
 } emu_range_t;
 
 typedef enum emu_place { EMU_PAGEABLE, EMU_PINNED, EMU_DEVICE, EMU_INVALID } emu_place_t;
@@ -126,6 +128,17 @@ const emu_range_t *emu_range_find(uintptr_t address, bool end, emu_place_t *out_
 uintptr_t emu_range_make(int device, size_t nbytes);
 /* Gives the range that begins at an address back; its size, 0 when none begins there. */
 size_t emu_range_drop(uintptr_t begin);
+/* Whether memory that emu_locate gave is still there; true for what is no device's. */
+bool emu_is_there(const void *host, size_t nbytes);
+/* Addresses without memory; 0 when there are none left. They go back as a whole, once nothing is mapped there. */
+uintptr_t emu_reservation_make(size_t nbytes, size_t alignment);
+bool emu_reservation_drop(uintptr_t begin, size_t nbytes);
+/* Whether all of it is reserved and nothing of it mapped; then memory can be mapped there, poisoned. */
+bool emu_mapping_fits(uintptr_t begin, size_t nbytes);
+bool emu_mapping_make(emu_range_t mapping);
+/* The mapping that begins at an address, or NULL. */
+emu_range_t *emu_mapping_at(uintptr_t begin);
+void emu_mapping_drop(uintptr_t begin);
 /* Pinned memory is the host's own; these only keep its ranges. */
 bool emu_pinned_add(uintptr_t begin, size_t nbytes, int device);
 bool emu_pinned_remove(uintptr_t begin);
@@ -181,6 +194,9 @@ bool emu_settings_set_devices(int devices);
 size_t emu_capacity(int device);
 size_t emu_used(int device);
 void emu_capacity_set(int device, size_t nbytes);
+/* Counts memory of a device, or not when it has no room for it. */
+bool emu_memory_take(int device, size_t nbytes);
+void emu_memory_give(int device, size_t nbytes);
 
 /* ---- launch.c, fibre.c ---- */
 /* Ends the running kernel: does not return. The text is for tp_emulated_fault_text. */

@@ -25,19 +25,25 @@ void emu_capacity_set(int device, size_t nbytes) {
 
 static size_t counted(size_t nbytes) { return (nbytes + UNIT - 1) / UNIT * UNIT; }
 
+bool emu_memory_take(int device, size_t nbytes) {
+  size_t capacity = emu_capacity(device), used = memories[device].used;
+  if (nbytes > capacity || used > capacity || counted(nbytes) > capacity - used) return false;
+  memories[device].used += counted(nbytes);
+  return true;
+}
+
+void emu_memory_give(int device, size_t nbytes) { memories[device].used -= counted(nbytes); }
+
 static cudaError_t allocate(void **out, size_t nbytes) {
   int device = emu_device_current();
   if (!out) return cudaErrorInvalidValue;
   *out = NULL;
   if (nbytes == 0) return cudaSuccess;
-  size_t capacity = emu_capacity(device), used = memories[device].used;
-  if (nbytes > capacity || used > capacity || counted(nbytes) > capacity - used)
-    return cudaErrorMemoryAllocation;
+  if (!emu_memory_take(device, nbytes)) return cudaErrorMemoryAllocation;
   uintptr_t begin = emu_range_make(device, nbytes);
-  if (!begin) return cudaErrorMemoryAllocation;
-  memories[device].used += counted(nbytes);
+  if (!begin) emu_memory_give(device, nbytes);
   *out = (void *)begin;
-  return cudaSuccess;
+  return begin ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 cudaError_t cudaMalloc(void **out, size_t nbytes) { EMU_RETURN(cudaMalloc, true, allocate(out, nbytes)); }
@@ -47,11 +53,11 @@ static cudaError_t release(void *address) {
   emu_place_t place;
   if (!address) return cudaSuccess;
   const emu_range_t *range = emu_range_find((uintptr_t)address, false, &place);
-  if (place != EMU_DEVICE || range->begin != (uintptr_t)address) return cudaErrorInvalidValue;
+  if (place != EMU_DEVICE || range->begin != (uintptr_t)address || range->mapping) return cudaErrorInvalidValue;
   int device = range->device;
   emu_run_device(device);
   if (emu_context_error(device)) return emu_context_error(device);
-  memories[device].used -= counted(emu_range_drop((uintptr_t)address));
+  emu_memory_give(device, emu_range_drop((uintptr_t)address));
   return cudaSuccess;
 }
 

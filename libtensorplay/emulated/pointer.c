@@ -2,7 +2,8 @@
  *
  * One reservation of address space holds, for each device, a range that nobody can touch, and at a fixed
  * distance behind them the memory itself. Programs see addresses of the former; the runtime adds the
- * distance. So a host that follows a device address is stopped by the processor, as with a real device. */
+ * distance. So a host that follows a device address is stopped by the processor, as with a real device. Behind
+ * the devices' ranges lies one for addresses that are reserved, whichever device's memory is mapped there. */
 #include "emulated.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 
 #define GiB ((size_t)1 << 30)
 #define DEVICE_SPACE (32 * GiB) /* twice the most memory of a device, so that gaps never make it short */
-#define SPACE (EMU_MAX_DEVICES * DEVICE_SPACE)
+#define RESERVED_SPACE (256 * GiB)
+#define SPACE (EMU_MAX_DEVICES * DEVICE_SPACE + RESERVED_SPACE)
 #define PAGE ((size_t)4096)
 
 typedef struct ranges {
@@ -22,9 +24,11 @@ typedef struct ranges {
   size_t room;
 } ranges_t;
 
-static uintptr_t space; /* of the devices; the memory lies SPACE behind */
+static uintptr_t space; /* of the devices, then what is reserved; the memory lies SPACE behind */
 static ranges_t device_ranges[EMU_MAX_DEVICES];
 static ranges_t pinned_ranges;
+static ranges_t reservations;
+static ranges_t mappings; /* in reservations */
 
 /* ---- sorted ranges ---- */
 
@@ -83,37 +87,41 @@ static bool reserve(void) {
 
 static size_t pages(size_t nbytes) { return (nbytes + PAGE - 1) / PAGE * PAGE; }
 
+static uintptr_t align(uintptr_t address, size_t unit) { return (address + unit - 1) / unit * unit; }
+
 /* The lowest gap that fits, with an untouchable page on both sides; 0 when there is none. */
-static uintptr_t find_gap(int device, size_t nbytes) {
-  const ranges_t *ranges = &device_ranges[device];
-  uintptr_t begin = space + (size_t)device * DEVICE_SPACE;
-  uintptr_t limit = begin + DEVICE_SPACE;
-  begin += PAGE;
+static uintptr_t find_gap(const ranges_t *ranges, uintptr_t begin, size_t room, size_t nbytes, size_t unit) {
+  uintptr_t limit = begin + room;
+  if (nbytes > room) return 0;
+  begin = align(begin + PAGE, unit);
   for (size_t i = 0; i < ranges->count; i++) {
     if (begin + pages(nbytes) + PAGE <= ranges->items[i].begin) return begin;
-    begin = ranges->items[i].begin + pages(ranges->items[i].nbytes) + PAGE;
+    begin = align(ranges->items[i].begin + pages(ranges->items[i].nbytes) + PAGE, unit);
   }
   return begin + pages(nbytes) + PAGE <= limit ? begin : 0;
 }
 
-uintptr_t emu_range_make(int device, size_t nbytes) {
-  if (!reserve()) return 0;
-  uintptr_t begin = find_gap(device, nbytes);
-  if (!begin) return 0;
-  unsigned char *memory = (unsigned char *)(begin + SPACE);
-  if (mprotect(memory, pages(nbytes), PROT_READ | PROT_WRITE)) return 0;
-  if (!insert(&device_ranges[device], (emu_range_t){begin, nbytes, device})) {
-    mprotect(memory, pages(nbytes), PROT_NONE);
-    return 0;
-  }
-  memset(memory, EMU_POISON, nbytes);
-  return begin;
+/* The ranges among which an address of the devices' space is found. */
+static ranges_t *ranges_at(uintptr_t address) {
+  size_t i = (address - space) / DEVICE_SPACE;
+  return i < EMU_MAX_DEVICES ? &device_ranges[i] : &mappings;
 }
 
-/* Freed memory cannot be touched at all: stronger than poison, and the host gets its pages back. */
-size_t emu_range_drop(uintptr_t begin) {
-  if (begin - space >= SPACE) return 0;
-  size_t nbytes = erase(&device_ranges[(begin - space) / DEVICE_SPACE], begin);
+/* Lists a range with memory behind it, poisoned. */
+static bool back(ranges_t *ranges, emu_range_t range) {
+  unsigned char *memory = (unsigned char *)(range.begin + SPACE);
+  if (mprotect(memory, pages(range.nbytes), PROT_READ | PROT_WRITE)) return false;
+  if (!insert(ranges, range)) {
+    mprotect(memory, pages(range.nbytes), PROT_NONE);
+    return false;
+  }
+  memset(memory, EMU_POISON, range.nbytes);
+  return true;
+}
+
+/* Memory that is gone cannot be touched at all: stronger than poison, and the host gets its pages back. */
+static size_t unback(ranges_t *ranges, uintptr_t begin) {
+  size_t nbytes = erase(ranges, begin);
   if (nbytes) {
     void *memory = (void *)(begin + SPACE);
     madvise(memory, pages(nbytes), MADV_DONTNEED);
@@ -122,10 +130,56 @@ size_t emu_range_drop(uintptr_t begin) {
   return nbytes;
 }
 
+uintptr_t emu_range_make(int device, size_t nbytes) {
+  if (!reserve()) return 0;
+  uintptr_t start = space + (size_t)device * DEVICE_SPACE;
+  uintptr_t begin = find_gap(&device_ranges[device], start, DEVICE_SPACE, nbytes, PAGE);
+  if (!begin || !back(&device_ranges[device], (emu_range_t){.begin = begin, .nbytes = nbytes, .device = device}))
+    return 0;
+  return begin;
+}
+
+size_t emu_range_drop(uintptr_t begin) { return unback(ranges_at(begin), begin); }
+
+/* ---- reserved addresses, and what is mapped there ---- */
+
+uintptr_t emu_reservation_make(size_t nbytes, size_t alignment) {
+  if (!reserve()) return 0;
+  uintptr_t start = space + EMU_MAX_DEVICES * DEVICE_SPACE;
+  uintptr_t begin = find_gap(&reservations, start, RESERVED_SPACE, nbytes, alignment);
+  return begin && insert(&reservations, (emu_range_t){.begin = begin, .nbytes = nbytes}) ? begin : 0;
+}
+
+/* Whether a mapping lies there, wholly or in part. */
+static bool is_mapped(uintptr_t begin, size_t nbytes) {
+  size_t i = position(&mappings, begin + nbytes - 1);
+  return i > 0 && mappings.items[i - 1].begin + mappings.items[i - 1].nbytes > begin;
+}
+
+bool emu_reservation_drop(uintptr_t begin, size_t nbytes) {
+  const emu_range_t *range = holder(&reservations, begin, false);
+  if (!range || range->begin != begin || range->nbytes != nbytes || is_mapped(begin, nbytes)) return false;
+  return erase(&reservations, begin) > 0;
+}
+
+bool emu_mapping_fits(uintptr_t begin, size_t nbytes) {
+  const emu_range_t *range = holder(&reservations, begin, false);
+  return range && nbytes <= range->begin + range->nbytes - begin && !is_mapped(begin, nbytes);
+}
+
+bool emu_mapping_make(emu_range_t mapping) { return back(&mappings, mapping); }
+
+emu_range_t *emu_mapping_at(uintptr_t begin) {
+  size_t i = position(&mappings, begin);
+  return i > 0 && mappings.items[i - 1].begin == begin ? &mappings.items[i - 1] : NULL;
+}
+
+void emu_mapping_drop(uintptr_t begin) { unback(&mappings, begin); }
+
 /* ---- pinned memory ---- */
 
 bool emu_pinned_add(uintptr_t begin, size_t nbytes, int device) {
-  return insert(&pinned_ranges, (emu_range_t){begin, nbytes, device});
+  return insert(&pinned_ranges, (emu_range_t){.begin = begin, .nbytes = nbytes, .device = device});
 }
 
 bool emu_pinned_remove(uintptr_t begin) { return erase(&pinned_ranges, begin) > 0; }
@@ -136,7 +190,7 @@ static bool in_space(uintptr_t address) { return space && address - space < SPAC
 
 const emu_range_t *emu_range_find(uintptr_t address, bool end, emu_place_t *out_place) {
   if (in_space(address)) {
-    const emu_range_t *range = holder(&device_ranges[(address - space) / DEVICE_SPACE], address, end);
+    const emu_range_t *range = holder(ranges_at(address), address, end);
     *out_place = range ? EMU_DEVICE : EMU_INVALID;
     return range;
   }
@@ -145,18 +199,46 @@ const emu_range_t *emu_range_find(uintptr_t address, bool end, emu_place_t *out_
   return range;
 }
 
+/* Whether a device can reach it: mappings say so for themselves. */
+static bool has_access(int device, const emu_range_t *range) {
+  return range->mapping ? range->access >> device & 1 : emu_peer_enabled(device, range->device);
+}
+
+/* Whether so many bytes from an address in the range are there, and are the device's own; mappings that follow each
+ * other count as one. Allocations never do. */
+static bool holds(const emu_range_t *range, uintptr_t begin, size_t nbytes) {
+  while (range && has_access(range->device, range)) {
+    size_t rest = range->begin + range->nbytes - begin;
+    if (nbytes <= rest) return true;
+    begin += rest;
+    nbytes -= rest;
+    int device = range->device;
+    range = emu_mapping_at(begin);
+    if (range && range->device != device) return false;
+  }
+  return false;
+}
+
 emu_place_t emu_locate(const void *address, size_t nbytes, int *out_device, unsigned char **out_host) {
   uintptr_t begin = (uintptr_t)address;
   emu_place_t place;
   const emu_range_t *range = emu_range_find(begin, false, &place);
   *out_host = (unsigned char *)begin;
-  if (range && nbytes > range->begin + range->nbytes - begin)
-    return place == EMU_DEVICE ? EMU_INVALID : EMU_PAGEABLE;
+  if (place == EMU_DEVICE && !holds(range, begin, nbytes)) return EMU_INVALID;
+  if (place == EMU_PINNED && nbytes > range->begin + range->nbytes - begin) return EMU_PAGEABLE;
   if (place == EMU_DEVICE) {
     *out_device = range->device;
     *out_host = (unsigned char *)(begin + SPACE);
   }
   return place;
+}
+
+bool emu_is_there(const void *host, size_t nbytes) {
+  uintptr_t begin = (uintptr_t)host - SPACE;
+  emu_place_t place;
+  if (!in_space(begin)) return true;
+  const emu_range_t *range = emu_range_find(begin, false, &place);
+  return range && holds(range, begin, nbytes);
 }
 
 void *tp_host_address(const void *address) {
@@ -170,10 +252,9 @@ void *tp_host_address(const void *address) {
   if (place == EMU_INVALID)
     emu_kernel_fault(cudaErrorIllegalAddress, "%p lies in no live allocation of a device", address);
   if (place == EMU_PINNED) return (void *)begin;
-  if (!emu_peer_enabled(device, range->device))
-    emu_kernel_fault(cudaErrorIllegalAddress,
-                     "memory of device %d at %p, to which device %d has no peer access", range->device,
-                     address, device);
+  if (!has_access(device, range))
+    emu_kernel_fault(cudaErrorIllegalAddress, "memory of device %d at %p, to which device %d has no %s",
+                     range->device, address, device, range->mapping ? "access" : "peer access");
   return (void *)(begin + SPACE);
 }
 

@@ -156,7 +156,7 @@ static tp_status_t copy_overlapping(tp_tensor_t *target, const tp_tensor_t *sour
 static tp_status_t copy_peer(tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
   tp_stream_t *from = tp__stream_current(source->device), *to = tp__stream_current(target->device);
   size_t nbytes = (size_t)target->numel * tp__dtype_size(target->dtype);
-  TP_TRY(tp__device_enable_peer(source->device, target->device)); /* without access CUDA stages the copy */
+  TP_TRY(tp__alloc_enable_peer(source->device, target->device)); /* without access CUDA stages the copy */
   TP_TRY(tp_stream_wait_stream(from, to));
   TP_TRY(tp__device_enter(source->device, operation));
   TP_TRY_CUDA(cudaMemcpyPeerAsync(target->data, target->device, source->data, source->device, nbytes,

@@ -3,10 +3,17 @@
 #ifndef TP_CUDA_API_H
 #define TP_CUDA_API_H
 
+#include <cuda.h> /* the driver's types: its functions are found at run time */
 #include <cuda_runtime_api.h>
 
 #if CUDART_VERSION < 13000
 #define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
+#endif
+
+#if CUDART_VERSION < 12050
+/* Before 12.5 the runtime has no choice of version, and gives that of its own toolkit. */
+#define cudaGetDriverEntryPointByVersion(name, out, version, flags, found) \
+  cudaGetDriverEntryPoint(name, out, flags, found)
 #endif
 
 #if CUDART_VERSION < 12080

@@ -7,6 +7,8 @@
 #include "../kernels/fault.h"
 #include "internal.h"
 
+enum { PEER_UNASKED, PEER_NONE, PEER_ACCESS };
+
 typedef struct device {
   pthread_mutex_t lock;              /* guards starting, describing and the clearing of a fault */
   _Atomic bool described;            /* properties are filled */
@@ -14,7 +16,7 @@ typedef struct device {
   tp_device_properties_t properties;
   tp_fault_t *fault;                 /* host address of the fault word */
   void *fault_on_device;             /* the same word as kernels see it */
-  _Atomic bool peers[TP_MAX_DEVICES]; /* was asked for access to them, and has it where there is any */
+  _Atomic int8_t peers[TP_MAX_DEVICES]; /* PEER_*: its access to them */
 } device_t;
 
 static device_t devices[TP_MAX_DEVICES] = {
@@ -239,14 +241,16 @@ tp_status_t tp__device_check_fault(int32_t device) {
 
 /* ---- peers ---- */
 
-static tp_status_t enable_peer(int32_t from, int32_t to) {
+static tp_status_t enable_peer(int32_t from, int32_t to, bool *out_access) {
   const char *operation = "device_enable_peer";
   int can = 0;
   TP_TRY(tp__device_enter(to, operation)); /* both must be started */
   TP_TRY(tp__device_enter(from, operation));
   TP_TRY_CUDA(cudaDeviceCanAccessPeer(&can, from, to), operation);
+  *out_access = can;
   if (!can) return TP_OK;
   cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
+  *out_access = error != cudaErrorTooManyPeers;
   if (error == cudaErrorPeerAccessAlreadyEnabled || error == cudaErrorTooManyPeers) {
     (void)cudaGetLastError(); /* as good as access, and as none */
     return TP_OK;
@@ -255,14 +259,19 @@ static tp_status_t enable_peer(int32_t from, int32_t to) {
 }
 
 tp_status_t tp__device_enable_peer(int32_t from, int32_t to) {
-  _Atomic bool *asked = &devices[from].peers[to];
-  if (atomic_load_explicit(asked, memory_order_acquire)) return TP_OK;
+  _Atomic int8_t *peer = &devices[from].peers[to];
+  if (atomic_load_explicit(peer, memory_order_acquire) != PEER_UNASKED) return TP_OK;
   /* Two threads may both ask: the answer is the same, and enabling twice is not an error. */
   int32_t before = entered_device;
   enum cudaStreamCaptureMode mode = tp__capture_relax();
-  tp_status_t status = enable_peer(from, to);
+  bool access = false;
+  tp_status_t status = enable_peer(from, to, &access);
   tp__capture_restore(mode);
   tp__device_leave(before);
-  if (!status) atomic_store_explicit(asked, true, memory_order_release);
+  if (!status) atomic_store_explicit(peer, access ? PEER_ACCESS : PEER_NONE, memory_order_release);
   return status;
+}
+
+bool tp__device_has_peer(int32_t from, int32_t to) {
+  return atomic_load_explicit(&devices[from].peers[to], memory_order_acquire) == PEER_ACCESS;
 }

@@ -92,6 +92,8 @@ tp_status_t tp__device_check_fault(int32_t device);
 const tp_device_properties_t *tp__device_properties(int32_t device);
 /* Switches on peer access where there is any; asked once for each pair. */
 tp_status_t tp__device_enable_peer(int32_t from, int32_t to);
+/* Whether that has been done, and there is access. */
+bool tp__device_has_peer(int32_t from, int32_t to);
 
 /* ---- stream.c ---- */
 /* Current stream of a device for this thread: never NULL for a checked index. */
@@ -150,6 +152,8 @@ tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream);
 void *tp__alloc_address(const tp__block_t *block);
 /* Release function: any thread, never fails. */
 void tp__alloc_free(tp__block_t *block);
+/* tp__device_enable_peer, also for memory that the allocator has obtained already. */
+tp_status_t tp__alloc_enable_peer(int32_t from, int32_t to);
 /* Status: HOST_MEMORY. A no-op for the block's own stream. */
 tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream);
 

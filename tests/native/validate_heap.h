@@ -26,12 +26,18 @@ static inline void validate_block(const tp__segment_t *segment, const tp__block_
   CHECK(!block->capture || owner || block->state == TP_BLOCK_FREE);
   CHECK(block->nbytes > 0 && block->nbytes % TP_BLOCK_UNIT == 0);
   CHECK((uintptr_t)block->address % TP_BLOCK_UNIT == 0);
+  if (block->state == TP_BLOCK_GAP) {
+    CHECK(segment->page > 0 && block->nbytes % segment->page == 0 && block->stream == segment->grows_for);
+    CHECK((size_t)(block->address - segment->first->address) % segment->page == 0);
+    CHECK(!next || next->state != TP_BLOCK_GAP);
+  }
   if (next) {
     CHECK(next->previous == block);
     CHECK(next->address == block->address + block->nbytes);
     /* Free neighbours of one stream have been merged. */
     CHECK(block->state != TP_BLOCK_FREE || next->state != TP_BLOCK_FREE || block->stream != next->stream);
   }
+  if (block->state == TP_BLOCK_GAP) return;
   CHECK(block->state == TP_BLOCK_LIVE || !block->budget);
   CHECK(!block->budget || (block->budget_nbytes >= block->requested_nbytes && block->budget_nbytes <= block->nbytes));
   CHECK(!block->cached || (block->state == TP_BLOCK_LIVE && block->plain && !block->uses && (block->previous || next)));
@@ -39,7 +45,7 @@ static inline void validate_block(const tp__segment_t *segment, const tp__block_
     CHECK(!block->uses && block->pending_uses == 0);
     sums->free += !block->cached;
     sums->cached += block->cached;
-    if (block->previous || next) {
+    if ((block->previous || next) && !segment->grows_for) {
       sums->pieces++;
       sums->piece_nbytes += (int64_t)block->nbytes;
     }
@@ -65,7 +71,7 @@ static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *s
   CHECK(segment->first && !segment->first->previous);
   for (const tp__block_t *block = segment->first; block; block = block->next) {
     validate_block(segment, block, sums);
-    covered += block->nbytes;
+    if (block->state != TP_BLOCK_GAP) covered += block->nbytes;
   }
   CHECK(covered == segment->nbytes);
   /* To its segment a cached block is in use. */

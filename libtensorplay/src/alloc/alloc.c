@@ -1,5 +1,5 @@
 /* Allocating and freeing: what the rest of the library calls. */
-#include "alloc.h"
+#include "growing.h"
 
 /* Sizes above this cannot be rounded up and counted in 64 bits. */
 #define MAX_NBYTES ((size_t)INT64_MAX / TP_SEGMENT_UNIT * TP_SEGMENT_UNIT)
@@ -26,21 +26,23 @@ void tp__heap_lock(tp__heap_t *heap) {
 
 void tp__heap_unlock(tp__heap_t *heap) { pthread_mutex_unlock(&heap->lock); }
 
-/* Those that are smaller than their segment are a piece of it for as long as they are not free. */
+/* Those that are smaller than their segment are a piece of it for as long as they are not free; segments that grow have
+ * no pieces. */
 static bool is_plain(const tp__heap_t *heap, const tp__block_t *block) {
   return block->segment->pool == &heap->pools[TP_CLASS_SMALL] && !block->budget && !block->capture &&
-         block->nbytes <= TP_CACHE_BLOCK_LIMIT && block->nbytes < block->segment->nbytes;
+         block->nbytes <= TP_CACHE_BLOCK_LIMIT && block->nbytes < block->segment->nbytes && !block->segment->grows_for;
 }
 
 /* Takes a block out of its shelf, without the part of it that is worth keeping for others. */
 static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *request) {
   size_t nbytes = request->nbytes;
   tp__size_class_t class = block->segment->pool->class;
-  size_t smallest_rest = class == TP_CLASS_SMALL ? TP_BLOCK_UNIT : TP_LARGE_REST_LIMIT + TP_BLOCK_UNIT;
+  bool fine = class == TP_CLASS_SMALL || block->segment->grows_for;
+  size_t smallest_rest = fine ? TP_BLOCK_UNIT : TP_LARGE_REST_LIMIT + TP_BLOCK_UNIT;
   const tp__private_pool_t *owner = block->segment->pool->owner;
   bool splits = !owner || !(owner->mempool->flags & TP_MEMPOOL_NO_SPLIT);
   size_t max_split_size = tp__settings()->max_split_size;
-  if (nbytes >= max_split_size) splits = false;
+  if (nbytes >= max_split_size && !block->segment->grows_for) splits = false;
   tp__pool_remove(heap, block);
   if (splits && block->nbytes - nbytes >= smallest_rest) {
     /* Without host memory for the rest's record the block is handed out whole. */
@@ -177,6 +179,17 @@ tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream) {
   tp__heap_t *heap = block->segment->heap;
   tp__heap_lock(heap);
   tp_status_t status = tp__defer_note(heap, block, stream);
+  tp__heap_unlock(heap);
+  return status;
+}
+
+tp_status_t tp__alloc_enable_peer(int32_t from, int32_t to) {
+  bool known = tp__device_has_peer(from, to);
+  TP_TRY(tp__device_enable_peer(from, to));
+  if (known || !tp__device_has_peer(from, to)) return TP_OK;
+  tp__heap_t *heap = tp__heap(to);
+  tp__heap_lock(heap);
+  tp_status_t status = tp__growing_share(heap, "device_enable_peer");
   tp__heap_unlock(heap);
   return status;
 }

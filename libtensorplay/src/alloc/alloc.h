@@ -5,6 +5,8 @@
  *   trace      history
  *   block      records of blocks: taken, split, merged
  *   pool       free blocks, best fit
+ *   pages      memory that is mapped at reserved addresses
+ *   growing    segments of such pages; both are declared in growing.h
  *   segment    memory from the driver and back
  *   collect    idle segments that go back before all of them have to
  *   defer      blocks that other streams still use
@@ -134,6 +136,7 @@ typedef enum tp__block_state {
   TP_BLOCK_FREE,    /* in a shelf of its pool */
   TP_BLOCK_LIVE,    /* held by the program */
   TP_BLOCK_PENDING, /* given back, but other streams still use it */
+  TP_BLOCK_GAP,     /* addresses of a growing segment without memory */
 } tp__block_state_t;
 
 /* What a search through trees and a merge look at stands together, at the front: with thousands of blocks the cost of a
@@ -211,20 +214,31 @@ struct tp__segment {
   bool oversize;          /* counted as such */
   int64_t origin;         /* of the call that obtained it */
   tp__block_t *first;     /* by address */
+  tp_stream_t *grows_for; /* whose requests its gaps serve; NULL for one that does not grow */
+  size_t page;            /* bytes that are mapped together, of one that grows; nbytes then counts what is mapped */
   tp__segment_t *previous;
   tp__segment_t *next;
 };
 
 /* The size of the segment that is obtained for a block of nbytes. */
 size_t tp__segment_size(size_t block_nbytes);
+/* Into and out of the heap's list and count; its pool is known. */
+void tp__segment_link(tp__heap_t *heap, tp__segment_t *segment);
+void tp__segment_unlink(tp__heap_t *heap, tp__segment_t *segment);
+/* So many bytes of it came from the driver, or went back. */
+void tp__segment_count_obtained(tp__heap_t *heap, const tp__segment_t *segment, size_t nbytes);
+void tp__segment_count_released(tp__heap_t *heap, const tp__segment_t *segment, size_t nbytes);
 /* A new segment with one block for `stream`, free and in its shelf, which must exist. The device is entered.
  * *out_refused: the driver has no room, in which case the error slot is left alone. */
 tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes, tp_stream_t *stream,
                                tp__block_t **out_block, bool *out_refused);
-/* Gives a segment without active blocks back. The device is entered. */
-cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment);
+/* Gives a segment without active blocks back, or the whole free pages of one that grows, which goes with its last page.
+ * On failure *out_call says what failed. The device is entered. */
+cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment, const char **out_call);
 /* All of them but for those of private pools, in whose idle places graphs may work. The device is entered. */
 tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation);
+/* Bytes that tp__segment_release would give back. */
+size_t tp__segment_idle_nbytes(const tp__segment_t *segment);
 
 /* ---- collect.c: which idle segments go back to the driver, apart from all of them; default pools only ---- */
 

@@ -1,11 +1,15 @@
 /* Idle segments that go back to the driver before all of them have to. */
 #include "alloc.h"
 
-static bool is_idle(const tp__segment_t *segment) { return segment->active == 0 && !segment->pool->owner; }
+/* Segments that grow have no age and no size of their own: their pages go back when all that is idle does. */
+static bool is_idle(const tp__segment_t *segment) {
+  return segment->active == 0 && !segment->pool->owner && !segment->grows_for;
+}
 
 static tp_status_t release(tp__heap_t *heap, tp__segment_t *segment, const char *operation) {
-  cudaError_t error = tp__segment_release(heap, segment);
-  return error ? tp__error_set_cuda(error, operation, "cudaFree") : TP_OK;
+  const char *call;
+  cudaError_t error = tp__segment_release(heap, segment, &call);
+  return error ? tp__error_set_cuda(error, operation, call) : TP_OK;
 }
 
 /* Giving back waits for the device, which covers the order of all streams. During captures nothing goes back: what
@@ -14,8 +18,9 @@ void tp__collect_idle(tp__heap_t *heap, tp__segment_t *segment) {
   segment->idle_since = heap->clock;
   if (tp__settings()->caching || tp__captures_underway()) return;
   int32_t before;
+  const char *call;
   enum cudaStreamCaptureMode mode = tp__capture_relax();
-  if (tp__device_visit(heap->device, &before) && tp__segment_release(heap, segment)) {
+  if (tp__device_visit(heap->device, &before) && tp__segment_release(heap, segment, &call)) {
     (void)cudaGetLastError(); /* it stays in the cache, since freeing never fails */
   }
   tp__capture_restore(mode);

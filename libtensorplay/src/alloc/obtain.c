@@ -1,6 +1,6 @@
 /* How a request is served that finds no block in its stream's shelf, and in which order attempts are made when memory
  * is short: all of that order stands in obtain(); docs/design/allocator.md gives the reasons. */
-#include "alloc.h"
+#include "growing.h"
 
 static const char operation[] = "allocate";
 
@@ -72,11 +72,16 @@ static tp__block_t *find_anywhere(tp__heap_t *heap, const tp__request_t *request
 /* *out_cause: why there is no room, a TP_SHORTAGE. */
 static tp_status_t ask_driver(tp__heap_t *heap, const tp__request_t *request, tp__block_t **out,
                               bool *out_refused, int32_t *out_cause) {
-  size_t nbytes = segment_size(request), reserved = (size_t)heap->stats[TP_STAT_reserved_bytes] + heap->asked;
+  tp__place_t place;
+  bool growing = tp__growing_serves(request);
+  if (growing) place = tp__growing_find(heap, request);
+  size_t nbytes = growing ? place.nbytes : segment_size(request);
+  size_t reserved = (size_t)heap->stats[TP_STAT_reserved_bytes] + heap->asked;
   bool within = reserved <= heap->limit && nbytes <= heap->limit - reserved;
   *out_cause = within ? TP_SHORTAGE_DEVICE : TP_SHORTAGE_LIMIT;
   *out_refused = !within;
   if (!within) return TP_OUT_OF_MEMORY;
+  if (growing) return tp__growing_obtain(heap, request, place, out, out_refused);
   return tp__segment_obtain(heap, request->pool, nbytes, request->stream, out, out_refused);
 }
 

@@ -98,8 +98,11 @@ static tp__shelf_t *shelf_of(const tp__block_t *block) {
   return block->segment->pool->shelves[tp__stream_id(block->stream)];
 }
 
-/* Free pieces of a split segment cannot go back to the driver, which is why they are counted. */
-static bool is_piece(const tp__block_t *block) { return block->previous || block->next; }
+/* Free pieces of a split segment cannot go back to the driver, which is why they are counted; of one that grows they
+ * can. */
+static bool is_piece(const tp__block_t *block) {
+  return (block->previous || block->next) && !block->segment->grows_for;
+}
 
 /* ---- pools ---- */
 
@@ -121,10 +124,11 @@ bool tp__pool_prepare(tp__pool_t *pool, tp_stream_t *stream) {
   return true;
 }
 
-/* Oversize blocks are whole, and for requests of about their size. */
+/* Oversize blocks are whole, and for requests of about their size; but those of growing segments, which are not lost in
+ * pieces. */
 static bool may_have(size_t nbytes, const tp__block_t *block) {
   const tp_memory_settings_t *settings = tp__settings();
-  if (block->nbytes < settings->max_split_size) return true;
+  if (block->nbytes < settings->max_split_size || block->segment->grows_for) return true;
   return nbytes >= settings->max_split_size && block->nbytes - nbytes <= settings->max_non_split_rounding;
 }
 

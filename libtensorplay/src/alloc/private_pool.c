@@ -212,7 +212,8 @@ static void give_back(tp__heap_t *heap, const tp__private_pool_t *part) {
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   for (tp__segment_t *segment = heap->segments; entered && segment;) {
     tp__segment_t *next = segment->next;
-    if (segment->pool->owner == part && segment->active == 0 && tp__segment_release(heap, segment))
+    const char *call;
+    if (segment->pool->owner == part && segment->active == 0 && tp__segment_release(heap, segment, &call))
       (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
     segment = next;
   }

@@ -2,7 +2,7 @@
  * private pool has in their place. */
 #include <stdlib.h>
 
-#include "alloc.h"
+#include "growing.h"
 
 static size_t round_up(size_t nbytes, size_t unit) { return (nbytes + unit - 1) / unit * unit; }
 
@@ -12,19 +12,38 @@ size_t tp__segment_size(size_t block_nbytes) {
   return round_up(block_nbytes, TP_SEGMENT_UNIT);
 }
 
-static void link_segment(tp__heap_t *heap, tp__segment_t *segment) {
+void tp__segment_link(tp__heap_t *heap, tp__segment_t *segment) {
+  segment->heap = heap;
   segment->next = heap->segments;
   if (segment->next) segment->next->previous = segment;
   heap->segments = segment;
+  tp__stat_increase(heap->stats, TP_STAT_segment, segment->pool->class, 1);
+  if (segment->oversize) tp__stat_increase_one(&heap->stats[TP_STAT_oversize_segments], 1);
+  if (segment->pool->owner) segment->pool->owner->segments++;
 }
 
-static void unlink_segment(tp__heap_t *heap, tp__segment_t *segment) {
+void tp__segment_unlink(tp__heap_t *heap, tp__segment_t *segment) {
   if (segment->next) segment->next->previous = segment->previous;
   if (segment->previous) {
     segment->previous->next = segment->next;
   } else {
     heap->segments = segment->next;
   }
+  tp__stat_decrease(heap->stats, TP_STAT_segment, segment->pool->class, 1);
+  if (segment->oversize) tp__stat_decrease_one(&heap->stats[TP_STAT_oversize_segments], 1);
+  if (segment->pool->owner) segment->pool->owner->segments--;
+}
+
+void tp__segment_count_obtained(tp__heap_t *heap, const tp__segment_t *segment, size_t nbytes) {
+  heap->stats[TP_STAT_num_device_alloc]++;
+  tp__stat_increase(heap->stats, TP_STAT_reserved_bytes, segment->pool->class, nbytes);
+  if (segment->pool->owner) segment->pool->owner->reserved += nbytes;
+}
+
+void tp__segment_count_released(tp__heap_t *heap, const tp__segment_t *segment, size_t nbytes) {
+  heap->stats[TP_STAT_num_device_free]++;
+  tp__stat_decrease(heap->stats, TP_STAT_reserved_bytes, segment->pool->class, nbytes);
+  if (segment->pool->owner) segment->pool->owner->reserved -= nbytes;
 }
 
 /* Other threads may allocate meanwhile; what is asked for counts towards the limit already. */
@@ -82,21 +101,13 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
     (void)cudaGetLastError(); /* there are further attempts to come */
     return TP_OUT_OF_MEMORY;
   }
-  segment->heap = heap;
   segment->pool = pool;
   segment->nbytes = nbytes;
   segment->first = block;
   segment->origin = heap->trace.origin;
   segment->oversize = nbytes >= tp__settings()->max_split_size;
-  link_segment(heap, segment);
-  if (pool->owner) {
-    pool->owner->segments++;
-    pool->owner->reserved += nbytes;
-  }
-  heap->stats[TP_STAT_num_device_alloc]++;
-  tp__stat_increase(heap->stats, TP_STAT_segment, pool->class, 1);
-  tp__stat_increase(heap->stats, TP_STAT_reserved_bytes, pool->class, nbytes);
-  if (segment->oversize) tp__stat_increase_one(&heap->stats[TP_STAT_oversize_segments], 1);
+  tp__segment_link(heap, segment);
+  tp__segment_count_obtained(heap, segment, nbytes);
   block->address = address;
   block->nbytes = nbytes;
   block->segment = segment;
@@ -107,7 +118,9 @@ tp_status_t tp__segment_obtain(tp__heap_t *heap, tp__pool_t *pool, size_t nbytes
   return TP_OK;
 }
 
-cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment) {
+cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment, const char **out_call) {
+  if (segment->grows_for) return tp__growing_release(heap, segment, out_call);
+  *out_call = "cudaFree";
   cudaError_t error = give(segment);
   if (error) return error;
   tp__trace_segment(heap, TP_TRACE_segment_free, segment);
@@ -117,15 +130,8 @@ cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment) {
     tp__block_delete(heap, block);
     block = next;
   }
-  unlink_segment(heap, segment);
-  if (segment->pool->owner) {
-    segment->pool->owner->segments--;
-    segment->pool->owner->reserved -= segment->nbytes;
-  }
-  heap->stats[TP_STAT_num_device_free]++;
-  tp__stat_decrease(heap->stats, TP_STAT_segment, segment->pool->class, 1);
-  tp__stat_decrease(heap->stats, TP_STAT_reserved_bytes, segment->pool->class, segment->nbytes);
-  if (segment->oversize) tp__stat_decrease_one(&heap->stats[TP_STAT_oversize_segments], 1);
+  tp__segment_unlink(heap, segment);
+  tp__segment_count_released(heap, segment, segment->nbytes);
   free(segment);
   return cudaSuccess;
 }
@@ -133,10 +139,16 @@ cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment) {
 tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation) {
   for (tp__segment_t *segment = heap->segments; segment;) {
     tp__segment_t *next = segment->next;
-    bool goes = segment->active == 0 && !segment->pool->owner;
-    cudaError_t error = goes ? tp__segment_release(heap, segment) : cudaSuccess;
-    if (error) return tp__error_set_cuda(error, operation, "cudaFree");
+    const char *call;
+    bool goes = (segment->active == 0 || segment->grows_for) && !segment->pool->owner;
+    cudaError_t error = goes ? tp__segment_release(heap, segment, &call) : cudaSuccess;
+    if (error) return tp__error_set_cuda(error, operation, call);
     segment = next;
   }
   return TP_OK;
+}
+
+size_t tp__segment_idle_nbytes(const tp__segment_t *segment) {
+  if (segment->grows_for) return tp__growing_idle_nbytes(segment);
+  return segment->active == 0 ? segment->nbytes : 0;
 }

@@ -37,7 +37,7 @@ static void note_free(tp_memory_shortage_t *self, const tp__block_t *block) {
 static void survey(tp_memory_shortage_t *self, const tp__heap_t *heap, const tp__request_t *request) {
   for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
     const tp__private_pool_t *owner = segment->pool->owner;
-    if (segment->active == 0 && !owner) self->returnable += segment->nbytes;
+    if (!owner) self->returnable += tp__segment_idle_nbytes(segment);
     if (owner) self->private_pools += segment->nbytes;
     if (owner != request->pool->owner) continue;
     for (const tp__block_t *block = segment->first; block; block = block->next) {

@@ -28,16 +28,22 @@ static tp_memory_block_t describe_block(const tp__block_t *block) {
   };
 }
 
-static tp_memory_segment_t describe_segment(const tp__segment_t *segment) {
+static tp_memory_segment_t describe_segment(const tp__block_t *first) {
+  const tp__segment_t *segment = first->segment;
   const tp__private_pool_t *owner = segment->pool->owner;
   return (tp_memory_segment_t){
       .pool = {owner ? owner->mempool->id[0] : 0, owner ? owner->mempool->id[1] : 0},
-      .address = (int64_t)(uintptr_t)segment->first->address,
-      .nbytes = (int64_t)segment->nbytes,
-      .stream = handle_of(segment->first->stream),
+      .address = (int64_t)(uintptr_t)first->address,
+      .stream = handle_of(first->stream),
       .is_large = segment->pool->class == TP_CLASS_LARGE,
+      .is_expandable = segment->grows_for != NULL,
       .origin = segment->origin,
   };
+}
+
+/* Whether memory begins with the block: the segment, or a part of a growing one, whose gaps are left out. */
+static bool is_first(const tp__block_t *block) {
+  return block->state != TP_BLOCK_GAP && (!block->previous || block->previous->state == TP_BLOCK_GAP);
 }
 
 /* Room for so many: the arrays lie behind the structure. */
@@ -60,19 +66,22 @@ static tp_memory_snapshot_t *take(const tp__heap_t *heap, bool with_entries) {
   int64_t blocks = 0;
   int64_t entries = with_entries ? tp__trace_count(&heap->trace) : 0;
   for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
-    segments++;
-    for (const tp__block_t *block = segment->first; block; block = block->next) blocks++;
+    for (const tp__block_t *block = segment->first; block; block = block->next) {
+      segments += is_first(block);
+      blocks += block->state != TP_BLOCK_GAP;
+    }
   }
   tp_memory_snapshot_t *snapshot = new_snapshot(segments, blocks, entries);
   if (!snapshot) return NULL;
   for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
-    int64_t first = snapshot->block_count;
     for (const tp__block_t *block = segment->first; block; block = block->next) {
+      if (is_first(block)) snapshot->segments[snapshot->segment_count++] = describe_segment(block);
+      if (block->state == TP_BLOCK_GAP) continue;
+      tp_memory_segment_t *described = &snapshot->segments[snapshot->segment_count - 1];
+      described->nbytes += (int64_t)block->nbytes;
+      described->block_count++;
       snapshot->blocks[snapshot->block_count++] = describe_block(block);
     }
-    tp_memory_segment_t *described = &snapshot->segments[snapshot->segment_count++];
-    *described = describe_segment(segment);
-    described->block_count = snapshot->block_count - first;
   }
   snapshot->entry_count = entries;
   if (entries) tp__trace_copy(&heap->trace, snapshot->entries);
