@@ -23,7 +23,10 @@ TAKES_A_DEVICE: list[Callable[[Any], Any]] = [
     cuda.max_memory_allocated,
     cuda.max_memory_reserved,
     cuda.memory_stats,
+    cuda.memory_stats_as_nested_dict,
     cuda.memory_summary,
+    cuda.memory.get_memory_limit,
+    cuda.get_per_process_memory_fraction,
     cuda.mem_get_info,
     cuda.reset_peak_memory_stats,
     cuda.reset_accumulated_memory_stats,
@@ -122,6 +125,7 @@ QUERIES = """
             assert query(device) == 0
         stats = cuda.memory_stats(device)
         assert list(stats) == sorted(stats) and len(stats) > 100 and not any(stats.values())
+        assert cuda.memory_stats_as_nested_dict(device)["segment"]["all"]["peak"] == 0
         assert len(cuda.memory_summary(device).splitlines()) > 30
         assert cuda.reset_peak_memory_stats(device) is None
         assert cuda.reset_accumulated_memory_stats(device) is None

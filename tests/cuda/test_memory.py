@@ -110,7 +110,46 @@ def test_stats_agree_with_the_single_numbers(gpu: None) -> None:
         for figure in ("current", "allocated", "freed"):
             parts = [stats[f"{family}.{pool}.{figure}"] for pool in ("small_pool", "large_pool")]
             assert stats[f"{family}.all.{figure}"] == sum(parts)
+    nested = cuda.memory_stats_as_nested_dict()
+    assert nested["allocated_bytes"]["large_pool"]["current"] == stats["allocated_bytes.large_pool.current"]
+    assert nested["oversize_segments"]["peak"] == stats["oversize_segments.peak"]
+    assert nested["num_ooms"] == stats["num_ooms"]
     held.clear()
+
+
+def test_stats_have_torchs_names(gpu: None) -> None:
+    quantities = (
+        "allocation",
+        "segment",
+        "active",
+        "inactive_split",
+        "allocated_bytes",
+        "reserved_bytes",
+        "active_bytes",
+    )
+    figures = ("current", "peak", "allocated", "freed")
+    names = {
+        f"{family}.{pool}.{figure}"
+        for family in (*quantities, "inactive_split_bytes", "requested_bytes")
+        for pool in ("all", "large_pool", "small_pool")
+        for figure in figures
+    }
+    assert len(names) == 108
+    names |= {f"oversize_{kind}.{figure}" for kind in ("allocations", "segments") for figure in figures}
+    names |= {"num_alloc_retries", "num_ooms", "num_oom_rejections", "num_sync_all_streams", "num_device_alloc"}
+    names |= {"num_device_free", "max_split_size"}
+    assert {name for name in cuda.memory_stats() if not name.startswith("reserved_bytes_by_private_pools")} == names
+
+
+def test_driver_calls_are_counted(gpu: None) -> None:
+    cuda.empty_cache()
+    before = cuda.memory_stats()
+    held = empty(30 * MiB)
+    del held
+    cuda.empty_cache()
+    after = cuda.memory_stats()
+    assert after["num_device_alloc"] == before["num_device_alloc"] + 1
+    assert after["num_device_free"] == before["num_device_free"] + 1
 
 
 @pytest.mark.parametrize("abbreviated", [False, True])

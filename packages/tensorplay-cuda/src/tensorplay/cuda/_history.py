@@ -10,6 +10,7 @@ from typing import Any
 from tensorplay.errors import InvalidArgumentError
 
 from . import _origins, _reading
+from . import _settings as _allocator_settings
 from ._check import check
 from ._library import native
 
@@ -119,11 +120,10 @@ def _dump_snapshot(filename: str | PathLike[str] = "dump_snapshot.pickle") -> No
 
 def _settings() -> dict[str, Any]:
     """Under torch's names, of which the first is that of its variable."""
-    found = native.ffi.new("tp_memory_settings_t *")
-    native.tp_memory_get_settings(found)
+    found = _allocator_settings.current()
     *below, rest = found.roundup_power2_divisions
     return {
-        "PYTORCH_CUDA_ALLOC_CONF": native.ffi.string(found.text).decode(),
+        "PYTORCH_CUDA_ALLOC_CONF": _allocator_settings.text_of(found),
         "max_split_size": _limit(found.max_split_size),
         "garbage_collection_threshold": found.garbage_collection_threshold,
         "expandable_segments": bool(found.expandable_segments),

@@ -13,6 +13,8 @@ from ._budgets import BudgetFigures as BudgetFigures
 from ._budgets import memory_budget as memory_budget
 from ._budgets import memory_budgets as memory_budgets
 from ._check import check
+from ._fraction import get_per_process_memory_fraction as get_per_process_memory_fraction
+from ._fraction import set_per_process_memory_fraction as set_per_process_memory_fraction
 from ._history import _dump_snapshot as _dump_snapshot
 from ._history import _record_memory_history as _record_memory_history
 from ._history import _snapshot as _snapshot
@@ -26,6 +28,11 @@ from ._mempool import PoolId as PoolId
 from ._mempool import graph_pool_handle as graph_pool_handle
 from ._mempool import reserved_by_pool
 from ._mempool import use_mem_pool as use_mem_pool
+from ._raw import caching_allocator_alloc as caching_allocator_alloc
+from ._raw import caching_allocator_delete as caching_allocator_delete
+from ._settings import get_allocator_backend as get_allocator_backend
+from ._settings import get_allocator_settings as get_allocator_settings
+from ._settings import set_allocator_settings as set_allocator_settings
 from ._shortage import CallbackHandle as CallbackHandle
 from ._shortage import register_oom_callback as register_oom_callback
 from ._summary import summary
@@ -36,6 +43,8 @@ _ALLOCATED = STATISTICS.index("allocated_bytes.all.current")
 _MAX_ALLOCATED = STATISTICS.index("allocated_bytes.all.peak")
 _RESERVED = STATISTICS.index("reserved_bytes.all.current")
 _MAX_RESERVED = STATISTICS.index("reserved_bytes.all.peak")
+
+_set_allocator_settings = set_allocator_settings  # torch's name
 
 _SORTED = sorted((name, key) for key, name in enumerate(STATISTICS))
 
@@ -96,6 +105,18 @@ def memory_stats(device: DeviceArgument = None) -> dict[str, int]:
         found |= {f"reserved_bytes_by_private_pools.{a}_{b}": nbytes for (a, b), nbytes in pools.items()}
         found = dict(sorted(found.items()))
     return found
+
+
+def memory_stats_as_nested_dict(device: DeviceArgument = None) -> dict[str, Any]:
+    """The statistics of `memory_stats` by family, pool and figure: ``["segment"]["all"]["peak"]``."""
+    nested: dict[str, Any] = {}
+    for name, value in memory_stats(device).items():
+        *path, last = name.split(".")
+        place = nested
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return nested
 
 
 def memory_summary(device: DeviceArgument = None, abbreviated: bool = False) -> str:
