@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #if CUDART_VERSION < 13000
+#undef cudaStreamGetCaptureInfo
 #define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
 #endif
 
