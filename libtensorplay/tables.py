@@ -75,6 +75,12 @@ def cuda_tables() -> str:
     for (name,) in rows("src/alloc/stats.def", "TP_STAT_OVERSIZE"):
         lines += [f'    "{name}.{figure}",' for figure in figures]
     lines += [f'    "{name}",' for (name,) in rows("src/alloc/stats.def", "TP_STAT_SCALAR")]
+    lines += ["]", "", "# In the order of tp_pinned_stats.", "HOST_STATISTICS: list[str] = ["]
+    for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_FAMILY"):
+        lines += [f'    "{name}.{figure}",' for figure in figures]
+    for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_TIME"):
+        lines += [f'    "{name}.{figure}",' for figure in ("total", "max", "min", "count", "avg")]
+    lines += [f'    "{name}",' for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_SCALAR")]
     lines += ["]", "", "# Of the history's entries, in the order of their numbers.", "TRACE_ACTIONS: list[str] = ["]
     lines += [f'    "{name}",' for (name,) in rows("src/alloc/trace.def", "TP_TRACE_ACTION")]
     lines.append("]")

@@ -413,6 +413,29 @@ typedef struct tp_mempool_figures {
 /* Of the device's pools, as many as there is room for. How many there are. Starts nothing. Status: DEVICE. */
 TP_API int32_t tp_mempool_list(int32_t device, int32_t room, tp_mempool_figures_t *out);
 
+/* ---- pinned memory: of the host, page-locked, so that devices copy from and to it by themselves -- */
+
+/* At least nbytes (0 is legal and gives NULL with TP_OK in the slot), aligned to 512 bytes, for all devices; not
+ * initialised. From the cache, else from the driver, through a device that is started: the current one, if need be.
+ * Status: HOST_MEMORY, OVERFLOW. */
+TP_API void *tp_pinned_alloc(size_t nbytes);
+/* A release function. Serves again once the copies have run that tp_tensor_queue_* queued. An address that is not one
+ * of tp_pinned_alloc is ignored. */
+TP_API void tp_pinned_free(void *address);
+/* 1 for an address inside of such memory, or of memory that another library has pinned, else 0. Runs now, starts
+ * nothing. */
+TP_API int32_t tp_pinned_contains(const void *address);
+/* All statistics, one consistent reading, in the order of src/pinned/stats.def; n is the room in out and must be their
+ * number. This and the following run now and start nothing. Status: INVALID_ARGUMENT (n). */
+TP_API tp_status_t tp_pinned_stats(int64_t *out, int32_t n);
+/* Peaks := current values; the longest and shortest times := 0. */
+TP_API tp_status_t tp_pinned_reset_peak_stats(void);
+/* Sums of increases and decreases, times and numbers of calls := 0. */
+TP_API tp_status_t tp_pinned_reset_accumulated_stats(void);
+/* Gives all cached memory back to the driver, which waits for the devices; waits for copies that use memory given back.
+ * Does nothing while a capture is underway. */
+TP_API tp_status_t tp_pinned_empty_cache(void);
+
 /* ---- tensors: life and description ---------------------------------------------------------- */
 
 /* Uninitialised, contiguous. Starts the device. Status: DTYPE, DEVICE, SHAPE (ndim above TP_MAX_NDIM),
@@ -509,6 +532,11 @@ TP_API tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *sou
 /* Waits for the copy: the bytes are there on return. Status: INVALID_ARGUMENT (nbytes), STATE in a capture,
  * OUT_OF_MEMORY. */
 TP_API tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size_t nbytes);
+
+/* The same, but queued where the host's memory is of tp_pinned_alloc: it must not change, or be read, before the copy
+ * has run. Both memories are kept until then, whoever drops them. */
+TP_API tp_status_t tp_tensor_queue_from_host(tp_tensor_t *target, const void *source, size_t nbytes);
+TP_API tp_status_t tp_tensor_queue_to_host(const tp_tensor_t *source, void *target, size_t nbytes);
 
 /* Every element := value, cast to the tensor's dtype as tp_tensor_copy casts. Queued. Status: OUT_OF_MEMORY,
  * INVALID_ARGUMENT (an imaginary part that is not 0 for integers or floating numbers). */

@@ -279,28 +279,51 @@ static tp_status_t check_host_copy(const tp_tensor_t *tensor, size_t nbytes, con
   return tp__error_set(TP_STATE, operation, "a copy to or from host memory cannot be part of a graph");
 }
 
-tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, size_t nbytes) {
-  static const char operation[] = "copy_from_host";
+/* queues: the copy may run after the call where tp__pinned_copy serves it. */
+static tp_status_t send(tp_tensor_t *target, const void *source, size_t nbytes, bool queues, const char *operation) {
   TP_TRY(check_host_copy(target, nbytes, operation));
   TP_TRY(tp__check_target(target, operation));
   if (nbytes == 0) return TP_OK;
   tp_tensor_t *received = target->contiguous ? tp__tensor_retain(target) : tp_tensor_empty_like(target);
   if (!received) return tp_error_status();
   tp_stream_t *stream = tp__stream_current(target->device);
-  tp_status_t status = tp__staging_send(received->data, source, nbytes, stream, operation);
+  bool served = false;
+  tp_status_t status = queues ? tp_tensor_record_stream(received, stream) : TP_OK;
+  if (!status && queues)
+    status = tp__pinned_copy(received->data, source, nbytes, cudaMemcpyHostToDevice, stream, &served, operation);
+  if (!status && !served) status = tp__staging_send(received->data, source, nbytes, stream, operation);
   if (!status && received != target) status = tp__copy_same_device(target, received, operation);
   tp_tensor_release(received);
   return status;
 }
 
-tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size_t nbytes) {
-  static const char operation[] = "copy_to_host";
+static tp_status_t fetch(const tp_tensor_t *source, void *target, size_t nbytes, bool queues, const char *operation) {
   TP_TRY(check_host_copy(source, nbytes, operation));
   if (nbytes == 0) return TP_OK;
   tp_tensor_t *sent = tp_tensor_contiguous(source);
   if (!sent) return tp_error_status();
-  tp_status_t status =
-      tp__staging_fetch(target, sent->data, nbytes, tp__stream_current(source->device), operation);
+  tp_stream_t *stream = tp__stream_current(source->device);
+  bool served = false;
+  tp_status_t status = queues ? tp_tensor_record_stream(sent, stream) : TP_OK;
+  if (!status && queues)
+    status = tp__pinned_copy(target, sent->data, nbytes, cudaMemcpyDeviceToHost, stream, &served, operation);
+  if (!status && !served) status = tp__staging_fetch(target, sent->data, nbytes, stream, operation);
   tp_tensor_release(sent);
   return status;
+}
+
+tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, size_t nbytes) {
+  return send(target, source, nbytes, false, "copy_from_host");
+}
+
+tp_status_t tp_tensor_queue_from_host(tp_tensor_t *target, const void *source, size_t nbytes) {
+  return send(target, source, nbytes, true, "copy_from_host");
+}
+
+tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size_t nbytes) {
+  return fetch(source, target, nbytes, false, "copy_to_host");
+}
+
+tp_status_t tp_tensor_queue_to_host(const tp_tensor_t *source, void *target, size_t nbytes) {
+  return fetch(source, target, nbytes, true, "copy_to_host");
 }

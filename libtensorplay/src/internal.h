@@ -3,7 +3,7 @@
  *
  *   1  error, library, origin, settings
  *   2  device, stream, event, foreign, staging
- *   3  alloc/
+ *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
  *   5  copy (with fill), rng, blas, dlpack
  *   6  ops/ (promote, target and dims below the operations)
@@ -156,6 +156,12 @@ void tp__alloc_free(tp__block_t *block);
 tp_status_t tp__alloc_enable_peer(int32_t from, int32_t to);
 /* Status: HOST_MEMORY. A no-op for the block's own stream. */
 tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream);
+
+/* ---- pinned/use.c ---- */
+/* A copy between the stream's device and a block of tp_pinned_alloc, queued; the block is kept until it has run. Of
+ * other memory, which nobody keeps, *out_served is false and nothing was copied. */
+tp_status_t tp__pinned_copy(void *target, const void *source, size_t nbytes, enum cudaMemcpyKind kind,
+                            tp_stream_t *stream, bool *out_served, const char *operation);
 
 /* ---- image.c, inflate.c ---- */
 /* The kernel image of a family ("elementwise") for a device, unpacked; kept for the process. */

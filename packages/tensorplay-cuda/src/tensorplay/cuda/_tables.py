@@ -145,6 +145,42 @@ STATISTICS: list[str] = [
     "num_oom_rejections",
 ]
 
+# In the order of tp_pinned_stats.
+HOST_STATISTICS: list[str] = [
+    "allocations.current",
+    "allocations.peak",
+    "allocations.allocated",
+    "allocations.freed",
+    "allocated_bytes.current",
+    "allocated_bytes.peak",
+    "allocated_bytes.allocated",
+    "allocated_bytes.freed",
+    "active_requests.current",
+    "active_requests.peak",
+    "active_requests.allocated",
+    "active_requests.freed",
+    "active_bytes.current",
+    "active_bytes.peak",
+    "active_bytes.allocated",
+    "active_bytes.freed",
+    "requested_bytes.current",
+    "requested_bytes.peak",
+    "requested_bytes.allocated",
+    "requested_bytes.freed",
+    "host_alloc_time.total",
+    "host_alloc_time.max",
+    "host_alloc_time.min",
+    "host_alloc_time.count",
+    "host_alloc_time.avg",
+    "host_free_time.total",
+    "host_free_time.max",
+    "host_free_time.min",
+    "host_free_time.count",
+    "host_free_time.avg",
+    "num_host_alloc",
+    "num_host_free",
+]
+
 # Of the history's entries, in the order of their numbers.
 TRACE_ACTIONS: list[str] = [
     "alloc",
