@@ -98,10 +98,10 @@ static void test_best_fit(void) {
     drop(holes[i]);
   }
   CHECK(CURRENT(inactive_split) == 5);
-  tp__block_t *first = take(2000, stream); /* the smallest that fits, of equals the lowest */
+  tp__block_t *first = take(2000, stream); /* the smallest that fits, of equals the one freed last */
   tp__block_t *second = take(2000, stream);
   tp__block_t *third = take(2000, stream);
-  CHECK(first->address == addresses[1] && second->address == addresses[3] && third->address == addresses[2]);
+  CHECK(first->address == addresses[3] && second->address == addresses[1] && third->address == addresses[2]);
   CHECK(third->nbytes == 2048);
   drop(first);
   drop(second);

@@ -81,19 +81,35 @@ static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *s
   sums->reserved += (int64_t)segment->nbytes;
 }
 
-/* Walks a bin in order; `last` is the block before. The number of blocks. */
+/* A block of a bin, which comes after `last`, the one before. */
+static inline void validate_free(const tp__pool_t *pool, const tp__shelf_t *shelf, const tp__block_t *block,
+                                 const tp__block_t **last) {
+  CHECK(block->state == TP_BLOCK_FREE);
+  CHECK(block->stream == shelf->stream && block->segment->pool == pool);
+  CHECK(!*last || (*last)->nbytes <= block->nbytes);
+  *last = block;
+}
+
+/* Walks a tree in order. The number of blocks. */
 static inline int64_t validate_tree(const tp__pool_t *pool, const tp__shelf_t *shelf, const tp__block_t *block,
                                     const tp__block_t **last) {
   if (!block) return 0;
   CHECK(!block->left || block->left->priority <= block->priority);
   CHECK(!block->right || block->right->priority <= block->priority);
   int64_t count = 1 + validate_tree(pool, shelf, block->left, last);
-  CHECK(block->state == TP_BLOCK_FREE);
-  CHECK(block->stream == shelf->stream && block->segment->pool == pool);
-  CHECK(!*last || (*last)->nbytes < block->nbytes ||
-        ((*last)->nbytes == block->nbytes && (*last)->address < block->address));
-  *last = block;
+  CHECK(!*last || (*last)->nbytes < block->nbytes || (*last)->address < block->address);
+  validate_free(pool, shelf, block, last);
   return count + validate_tree(pool, shelf, block->right, last);
+}
+
+static inline int64_t validate_list(const tp__pool_t *pool, const tp__shelf_t *shelf, const tp__block_t *block,
+                                    const tp__block_t **last) {
+  int64_t count = 0;
+  for (const tp__block_t *before = NULL; block; before = block, block = block->right, count++) {
+    CHECK(block->left == before && (!before || before->nbytes == block->nbytes));
+    validate_free(pool, shelf, block, last);
+  }
+  return count;
 }
 
 /* The number of free blocks in a pool. */
@@ -106,8 +122,10 @@ static inline int64_t validate_pool(const tp__pool_t *pool, tp__size_class_t cla
     CHECK(tp__stream_id(shelf->stream) == id);
     const tp__block_t *last = NULL; /* bins follow each other by size as well */
     for (int bin = 0; bin < TP_BIN_COUNT; bin++) {
-      CHECK(!shelf->bins[bin] == !(shelf->occupied[bin / 64] >> bin % 64 & 1));
-      count += validate_tree(pool, shelf, shelf->bins[bin], &last);
+      int word = bin / 64;
+      CHECK(!shelf->bins[bin] == !(shelf->occupied[word] >> bin % 64 & 1));
+      CHECK(!shelf->occupied[word] == !(shelf->words[word / 64] >> word % 64 & 1));
+      count += (bin < TP_BIN_LISTS ? validate_list : validate_tree)(pool, shelf, shelf->bins[bin], &last);
     }
   }
   return count;

@@ -144,7 +144,7 @@ typedef enum tp__block_state {
 struct tp__block {
   char *address;
   size_t nbytes;
-  tp__block_t *left;          /* of free blocks: children in the tree of their bin */
+  tp__block_t *left;          /* of free blocks: children in the tree, or neighbours in the list, of their bin */
   tp__block_t *right;         /* also links spare records, and the blocks of one size in a cache */
   tp__block_t *previous;      /* neighbours in the segment, by address */
   tp__block_t *next;
@@ -176,13 +176,15 @@ void tp__block_merge(tp__heap_t *heap, tp__block_t *block, tp__block_t *next);
 
 /* ---- pool.c ---- */
 
-enum { TP_BIN_COUNT = 512 };
+/* Every size of a block in a segment of the small pool has a list. */
+enum { TP_BIN_LISTS = 4096, TP_BIN_COUNT = TP_BIN_LISTS + 512, TP_BIN_WORDS = TP_BIN_COUNT / 64 };
 
 /* The free blocks of one pool that belong to one stream, in bins by size. */
 typedef struct tp__shelf {
   tp_stream_t *stream;
-  uint64_t occupied[TP_BIN_COUNT / 64]; /* one bit per bin */
-  tp__block_t *bins[TP_BIN_COUNT];      /* trees ordered by size, then address */
+  uint64_t words[(TP_BIN_WORDS + 63) / 64]; /* one bit per word of occupied that is not 0 */
+  uint64_t occupied[TP_BIN_WORDS];          /* one bit per bin */
+  tp__block_t *bins[TP_BIN_COUNT];      /* lists of one size, then trees ordered by size and address */
 } tp__shelf_t;
 
 struct tp__pool {
@@ -195,7 +197,8 @@ struct tp__pool {
 /* Makes sure that a stream has a shelf, without which none of its blocks may be inserted. False without
  * host memory. */
 bool tp__pool_prepare(tp__pool_t *pool, tp_stream_t *stream);
-/* The smallest free block of at least nbytes, of those the lowest; NULL when there is none. */
+/* The smallest free block of at least nbytes: of those below 2 MiB the one freed last, else the lowest; NULL when there
+ * is none. */
 tp__block_t *tp__pool_find(const tp__pool_t *pool, int32_t stream_id, size_t nbytes);
 /* Into and out of the shelf of the block's stream. */
 void tp__pool_insert(tp__heap_t *heap, tp__block_t *block);

@@ -1,9 +1,9 @@
-/* Free blocks: best fit, by size and then by address, among the blocks of one pool and stream.
+/* Free blocks: best fit among the blocks of one pool and stream.
  *
- * A shelf sorts its blocks into bins, 16 to an octave, and marks the bins in use in a bitmap. Inside a bin
- * the blocks form a treap, which orders by size and address and stays balanced through random priorities.
- * So a search looks into one small tree and then at most at the lowest block of the next bin in use; with
- * thousands of free blocks a bin holds a few. Below 16 KiB every size has a bin of its own. */
+ * A shelf sorts its blocks into bins, one for each size below 2 MiB and then 16 to an octave, and marks the bins in
+ * use in a bitmap, and its words in use in another one. A bin of one size is a list, the block that was freed last in
+ * front; the others are treaps, which order by size and address and stay balanced through random priorities. So a
+ * search looks into at most one small tree and then at the front of the next bin in use. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,29 +69,70 @@ static tp__block_t *tree_find(tp__block_t *block, size_t nbytes) {
   return best;
 }
 
+/* ---- lists ---- */
+
+static void list_insert(tp__block_t **first, tp__block_t *block) {
+  block->left = NULL;
+  block->right = *first;
+  if (block->right) block->right->left = block;
+  *first = block;
+}
+
+static void list_remove(tp__block_t **first, tp__block_t *block) {
+  if (block->right) block->right->left = block->left;
+  *(block->left ? &block->left->right : first) = block->right;
+}
+
 /* ---- bins ---- */
 
-enum { EXACT_BINS = 32, BINS_PER_OCTAVE = 16 };
+enum { BINS_PER_OCTAVE = 16 };
 
-/* Units below 32 have a bin each, then come 16 to an octave; the last bin also takes all above it. */
+/* Units below 4096 have a bin each, then come 16 to an octave; the last bin also takes all above it. */
 static int bin_of(size_t nbytes) {
   size_t units = nbytes / TP_BLOCK_UNIT;
-  if (units < EXACT_BINS) return (int)units;
+  if (units < TP_BIN_LISTS) return (int)units;
   int octave = 63 - __builtin_clzll(units);
-  int bin = EXACT_BINS + (octave - 5) * BINS_PER_OCTAVE + (int)((units >> (octave - 4)) % BINS_PER_OCTAVE);
+  int bin = TP_BIN_LISTS + (octave - 12) * BINS_PER_OCTAVE + (int)((units >> (octave - 4)) % BINS_PER_OCTAVE);
   return bin < TP_BIN_COUNT ? bin : TP_BIN_COUNT - 1;
+}
+
+static bool is_list(int bin) { return bin < TP_BIN_LISTS; }
+
+/* The first bit that is set from `bit` on, among those of n words; 64 * n where none is. */
+static int next_bit(const uint64_t *words, int n, int bit) {
+  int word = bit / 64;
+  if (word >= n) return 64 * n;
+  uint64_t bits = words[word] & (~(uint64_t)0 << bit % 64);
+  while (!bits) {
+    if (++word == n) return 64 * n;
+    bits = words[word];
+  }
+  return 64 * word + __builtin_ctzll(bits);
 }
 
 /* The first bin in use from `bin` on, or TP_BIN_COUNT. */
 static int next_bin(const tp__shelf_t *shelf, int bin) {
-  if (bin >= TP_BIN_COUNT) return TP_BIN_COUNT;
   int word = bin / 64;
-  uint64_t bits = shelf->occupied[word] & (~(uint64_t)0 << bin % 64);
-  while (!bits) {
-    if (++word == TP_BIN_COUNT / 64) return TP_BIN_COUNT;
-    bits = shelf->occupied[word];
+  int found = next_bit(shelf->occupied, word < TP_BIN_WORDS ? word + 1 : TP_BIN_WORDS, bin);
+  if (found < 64 * (word + 1)) return found;
+  word = next_bit(shelf->words, sizeof shelf->words / sizeof *shelf->words, word + 1);
+  return word < TP_BIN_WORDS ? 64 * word + __builtin_ctzll(shelf->occupied[word]) : TP_BIN_COUNT;
+}
+
+static tp__block_t *bin_find(const tp__shelf_t *shelf, int bin, size_t nbytes) {
+  if (is_list(bin)) return shelf->bins[bin];
+  return bin < TP_BIN_COUNT ? tree_find(shelf->bins[bin], nbytes) : NULL;
+}
+
+static void mark_bin(tp__shelf_t *shelf, int bin, bool used) {
+  int word = bin / 64;
+  uint64_t bit = (uint64_t)1 << bin % 64, word_bit = (uint64_t)1 << word % 64;
+  if (used) {
+    shelf->occupied[word] |= bit;
+    shelf->words[word / 64] |= word_bit;
+  } else if (!(shelf->occupied[word] &= ~bit)) {
+    shelf->words[word / 64] &= ~word_bit;
   }
-  return 64 * word + __builtin_ctzll(bits);
 }
 
 static tp__shelf_t *shelf_of(const tp__block_t *block) {
@@ -136,8 +177,8 @@ tp__block_t *tp__pool_find(const tp__pool_t *pool, int32_t stream_id, size_t nby
   const tp__shelf_t *shelf = stream_id < pool->room ? pool->shelves[stream_id] : NULL;
   if (!shelf) return NULL;
   int bin = bin_of(nbytes);
-  tp__block_t *block = tree_find(shelf->bins[bin], nbytes);
-  if (!block && (bin = next_bin(shelf, bin + 1)) < TP_BIN_COUNT) block = tree_find(shelf->bins[bin], nbytes);
+  tp__block_t *block = bin_find(shelf, bin, nbytes);
+  if (!block) block = bin_find(shelf, next_bin(shelf, bin + 1), nbytes);
   /* Where the smallest is too large, all are. */
   return block && may_have(nbytes, block) ? block : NULL;
 }
@@ -146,8 +187,8 @@ void tp__pool_insert(tp__heap_t *heap, tp__block_t *block) {
   tp__shelf_t *shelf = shelf_of(block);
   int bin = bin_of(block->nbytes);
   block->state = TP_BLOCK_FREE;
-  tree_insert(&shelf->bins[bin], block);
-  shelf->occupied[bin / 64] |= (uint64_t)1 << bin % 64;
+  (is_list(bin) ? list_insert : tree_insert)(&shelf->bins[bin], block);
+  mark_bin(shelf, bin, true);
   if (is_piece(block)) {
     tp__stat_increase(heap->stats, TP_STAT_inactive_split, block->segment->pool->class, 1);
     tp__stat_increase(heap->stats, TP_STAT_inactive_split_bytes, block->segment->pool->class, block->nbytes);
@@ -157,8 +198,8 @@ void tp__pool_insert(tp__heap_t *heap, tp__block_t *block) {
 void tp__pool_remove(tp__heap_t *heap, tp__block_t *block) {
   tp__shelf_t *shelf = shelf_of(block);
   int bin = bin_of(block->nbytes);
-  tree_remove(&shelf->bins[bin], block);
-  if (!shelf->bins[bin]) shelf->occupied[bin / 64] &= ~((uint64_t)1 << bin % 64);
+  (is_list(bin) ? list_remove : tree_remove)(&shelf->bins[bin], block);
+  if (!shelf->bins[bin]) mark_bin(shelf, bin, false);
   if (is_piece(block)) {
     tp__stat_decrease(heap->stats, TP_STAT_inactive_split, block->segment->pool->class, 1);
     tp__stat_decrease(heap->stats, TP_STAT_inactive_split_bytes, block->segment->pool->class, block->nbytes);
