@@ -21,7 +21,7 @@ PAGES = {
     "nn.md": ["tensorplay.nn", "tensorplay.nn.functional", "tensorplay.nn.init", "tensorplay.nn.utils"],
     "cuda.md": ["tensorplay.cuda"],
     "accelerator.md": ["tensorplay.accelerator"],
-    "testing.md": ["tensorplay.testing.emulated"],
+    "testing.md": ["tensorplay.testing", "tensorplay.testing.emulated"],
 }
 
 
