@@ -27,9 +27,9 @@ static void lock(tp__cache_t *cache) {
 
 static void unlock(tp__cache_t *cache) { atomic_store_explicit(&cache->locked, false, memory_order_release); }
 
-/* Suspending drains every cache under its lock: whoever takes that lock later sees that it is suspended. Who sees that it
- * no longer is comes after all that was done in between, such as reading blocks. And requested bytes may drift away from
- * those of the cached blocks, block by block: the heap hears of it in time. */
+/* Suspending drains every cache under its lock: whoever takes that lock later sees that it is suspended. Who sees that
+ * it no longer is comes after all that was done in between, such as reading blocks. And requested bytes may drift away
+ * from those of the cached blocks, block by block: the heap hears of it in time. */
 static bool may_serve(const tp__cache_t *cache) {
   if (atomic_load_explicit(&suspended, memory_order_acquire)) return false;
   return cache->requested.high - cache->requested.low <= (int64_t)TP_CACHE_NBYTES;
