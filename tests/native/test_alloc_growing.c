@@ -205,6 +205,28 @@ static void test_a_driver_that_lacks_the_calls(void) {
   CHECK(CURRENT(segment) == 0);
 }
 
+/* A private pool grows for itself, keeps its pages while it has users, and gives them back with the last one. */
+static void test_private_pools(void) {
+  tp_stream_t *stream = tp_stream_default(0);
+  for (int whole = 0; whole < 2; whole++) {
+    tp_mempool_t *mempool = tp_mempool_create(whole ? TP_MEMPOOL_NO_SPLIT : 0, NULL, NULL);
+    tp_mempool_scope_t *scope = tp_mempool_enter(mempool, 0);
+    tp__block_t *first = take(12 * TP_MiB, stream), *second = take(12 * TP_MiB, stream);
+    tp_mempool_leave(scope);
+    CHECK((first->segment == second->segment) == !whole);
+    CHECK(first->segment->grows_for == (whole ? NULL : stream));
+    int64_t held = whole ? 24 * (int64_t)TP_MiB : 2 * PAGE;
+    CHECK(CURRENT(reserved_bytes) == held);
+    drop(first);
+    CHECK_OK(tp_memory_empty_cache(0));
+    CHECK(CURRENT(reserved_bytes) == held);
+    tp_mempool_release(mempool);
+    drop(second);
+    CHECK(CURRENT(reserved_bytes) == 0 && CURRENT(segment) == 0);
+    clear();
+  }
+}
+
 /* Segments of both kinds live side by side. */
 static void test_the_setting_holds_for_what_is_obtained_from_then_on(void) {
   tp_stream_t *stream = tp_stream_default(0);
@@ -290,6 +312,7 @@ int main(void) {
   test_every_call_of_the_driver_fails_in_its_turn();
   test_without_virtual_memory();
   test_the_setting_holds_for_what_is_obtained_from_then_on();
+  test_private_pools();
   test_peers();
   test_random_runs();
   return 0;
