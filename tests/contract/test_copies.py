@@ -179,8 +179,34 @@ def test_a_copy_to_the_host_is_complete_on_return(device: str) -> None:
     x = tensorplay.zeros(1000, 1000, device=device)
     for _ in range(5):
         x += 1
-    for y in (x.to("cpu", non_blocking=True), x.T.cpu(), x[::2].cpu(), x.half().cpu(), x.sum().cpu()):
+    for y in (x.to("cpu"), x.T.cpu(), x[::2].cpu(), x.half().cpu(), x.sum().cpu()):
         assert (y.numpy() == y.flatten()[0].item()).all()
+
+
+@given(shape=shapes, source=dtypes, target=dtypes, layout=layouts, seed=seeds)
+def test_copies_that_do_not_block(
+    device: str,
+    shape: tuple[int, ...],
+    source: tensorplay.DType,
+    target: tensorplay.DType,
+    layout: str,
+    seed: int,
+) -> None:
+    """The same elements once they were waited for, whatever the layout, the dtypes, and the memory on the host."""
+    for place, other in (("cpu", device), (device, "cpu")):
+        x, array = operand(place, shape, source, layout, seed, scale=50.0)
+        into = tensorplay.empty(shape, dtype=target, device=other)
+        copies = x.to(other, target, non_blocking=True), into.copy_(x, non_blocking=True)
+        tensorplay._plugins.get(device).synchronize(None)
+        for arrived in copies:
+            np.testing.assert_array_equal(read(arrived), cast(array, target))
+
+
+def test_a_refused_copy_that_does_not_block(device: str) -> None:
+    for place, other in (("cpu", device), (device, "cpu")):
+        x = tensorplay.ones(2, 3, device=place)
+        with pytest.raises(InvalidArgumentError, match=r"copy_: got a source of shape .* broadcasts to \(3, 2\)"):
+            tensorplay.zeros(3, 2, device=other).copy_(x, non_blocking=True)
 
 
 def test_a_source_may_change_after_the_call(device: str) -> None:

@@ -49,6 +49,19 @@ def history(gpu: None) -> Iterator[None]:
 
 
 @pytest.fixture
+def pinned(gpu: None) -> Iterator[None]:
+    """A test starts with an empty cache of pinned memory and gives back what it takes."""
+    gc.collect()
+    cuda.synchronize()
+    cuda.empty_host_cache()
+    before = cuda.host_memory_stats()["active_bytes.current"]
+    yield
+    gc.collect()
+    cuda.synchronize()
+    assert cuda.host_memory_stats()["active_bytes.current"] == before
+
+
+@pytest.fixture
 def small(emulated: None) -> Iterator[None]:
     """Devices of 64 MiB without any memory in use."""
     from tensorplay.testing import emulated as control

@@ -214,13 +214,13 @@ def test_record_stream_keeps_memory_for_the_other_stream(emulated: None) -> None
 
 
 def test_a_copy_to_the_host_is_complete_on_return(emulated: None) -> None:
-    """Also with non_blocking: the rule of `Tensor.to`."""
+    """Without non_blocking; with it, see test_pinned.py."""
     cuts = (lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[0, 0], lambda x: x[3:], lambda x: x.half())
     with control.copy_delay(50), cuda.stream(cuda.Stream()):
         x = tp.zeros(3, 4, device="cuda")
         for number, cut in enumerate(cuts, start=1):
             x.copy_(tp.full((3, 4), number, dtype=tp.float32, device="cuda"))  # runs late
-            arrived = cut(x).to("cpu", non_blocking=True)
+            arrived = cut(x).to("cpu")
             assert arrived.tolist() == cut(tp.full((3, 4), float(number))).tolist()
 
 

@@ -52,7 +52,7 @@ def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TENSORPLAY_EMULATED_")}
     return kept | {
         "TENSORPLAY_EMULATED_DEVICES": "2",
-        "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+        "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
-        "TSAN_OPTIONS": "halt_on_error=1",
+        "TSAN_OPTIONS": "halt_on_error=1:allocator_may_return_null=1",
     }

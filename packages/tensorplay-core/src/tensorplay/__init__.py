@@ -127,6 +127,7 @@ from ._ops.view_functions import (
     unflatten,
     unsqueeze,
 )
+from ._pinned import pin_memory
 from ._print import set_printoptions
 from ._tensor import Tensor
 from ._version import __version__
@@ -230,6 +231,7 @@ __all__ = [
     "ones_like",
     "permute",
     "pi",
+    "pin_memory",
     "promote_types",
     "rand",
     "rand_like",

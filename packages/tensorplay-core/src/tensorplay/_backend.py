@@ -19,13 +19,13 @@ Rules for every method:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import numpy as np
+from ._transfers import Transfers
 
+if TYPE_CHECKING:
     from ._device import Device
     from ._dtype import DType
     from ._tensor import Tensor
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Scalar = bool | int | float | complex
 
 
-class Backend(ABC):
+class Backend(Transfers):
     """Keeper of the tensors of one device type."""
 
     #: Device type as it is spelled in devices: ``"cpu"``, ``"cuda"``.
@@ -121,20 +121,6 @@ class Backend(ABC):
     def full(self, shape: Sequence[int], value: Scalar, dtype: DType, device: Device) -> Tensor: ...
     @abstractmethod
     def arange(self, start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device) -> Tensor: ...
-
-    # -- to and from the host ------------------------------------------------------------------------
-
-    @abstractmethod
-    def from_host(self, array: np.ndarray[Any, Any], device: Device) -> Tensor:
-        """A new tensor with the array's elements and dtype (host backend: shares a writable array)."""
-
-    @abstractmethod
-    def to_host(self, tensor: Tensor) -> np.ndarray[Any, Any]:
-        """The elements as an array; waits for them (host backend: shares memory)."""
-
-    @abstractmethod
-    def copy_from_host_(self, target: Tensor, array: np.ndarray[Any, Any]) -> None:
-        """target := array, cast and broadcast."""
 
     # -- copies on the backend -----------------------------------------------------------------------
 

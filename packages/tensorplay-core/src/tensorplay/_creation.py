@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from . import _dispatch, _dtype, _operands, _plugins, _shape
+from . import _dispatch, _dtype, _operands, _pinned, _plugins, _shape
 from ._device import DeviceLike
 from ._dtype import DType
 from ._ops.choice import where
@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from ._tensor import Tensor
 
 
-def empty(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def empty(
+    *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """Elements without defined values.
 
     Parameters
     ----------
     size
         The sizes one by one, ``empty(2, 3)``, or as one sequence, ``empty((2, 3))``.
+    pin_memory : bool
+        Whether the elements lie in pinned memory of the host (see `Tensor.pin_memory`).
 
     Raises
     ------
@@ -47,77 +51,119 @@ def empty(*size: int | Sequence[int], dtype: DType | None = None, device: Device
     elif not isinstance(dtype, DType):
         _dtype.check("empty", dtype)
     shape = size if len(size) == 1 and type(size[0]) is int else _shape.integers("empty", size)
+    if pin_memory:
+        return _pinned.empty(shape, dtype, place)  # type: ignore[arg-type]
     return backend.empty(shape, dtype, place)  # type: ignore[arg-type]
 
 
-def zeros(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def zeros(
+    *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """Elements of 0; raises as `empty` does."""
     kind = _dtype.DEFAULTS[_dtype.FLOAT] if dtype is None else _dtype.check("zeros", dtype)
-    return full(_shape.integers("zeros", size), 0, dtype=kind, device=device)
+    return full(_shape.integers("zeros", size), 0, dtype=kind, device=device, pin_memory=pin_memory)
 
 
-def ones(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def ones(
+    *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """Elements of 1; raises as `empty` does."""
     kind = _dtype.DEFAULTS[_dtype.FLOAT] if dtype is None else _dtype.check("ones", dtype)
-    return full(_shape.integers("ones", size), 1, dtype=kind, device=device)
+    return full(_shape.integers("ones", size), 1, dtype=kind, device=device, pin_memory=pin_memory)
 
 
 def full(
-    size: int | Sequence[int], fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike | None = None
+    size: int | Sequence[int],
+    fill_value: Scalar,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Elements of one value; the dtype follows from it by default. Raises as `empty` does."""
     backend, place = _plugins.place(device)
     value = _number("full", fill_value)
     default = _operands.scalar_dtype("full", value)
     dtype = default if dtype is None else _dtype.check("full", dtype)
-    return backend.full(_shape.integers("full", (size,)), value, dtype, place)
+    shape = _shape.integers("full", (size,))
+    if pin_memory:
+        _operands.full(shape, value, dtype, place)
+        return _pinned.empty(shape, dtype, place).fill_(value)
+    return backend.full(shape, value, dtype, place)
 
 
-def empty_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """`empty` of the shape, dtype and device of another tensor; contiguous."""
     _dispatch.check_tensor("empty_like", input)
     place = input.device if device is None else device
-    return empty(input.shape, dtype=input.dtype if dtype is None else dtype, device=place)
+    return empty(input.shape, dtype=input.dtype if dtype is None else dtype, device=place, pin_memory=pin_memory)
 
 
-def zeros_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def zeros_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """`zeros` of the shape, dtype and device of another tensor; contiguous."""
-    return full_like(input, 0, dtype=dtype, device=device)
+    return full_like(input, 0, dtype=dtype, device=device, pin_memory=pin_memory)
 
 
-def ones_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """`ones` of the shape, dtype and device of another tensor; contiguous."""
-    return full_like(input, 1, dtype=dtype, device=device)
+    return full_like(input, 1, dtype=dtype, device=device, pin_memory=pin_memory)
 
 
 def full_like(
-    input: Tensor, fill_value: Scalar, *, dtype: DType | None = None, device: DeviceLike | None = None
+    input: Tensor,
+    fill_value: Scalar,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`full` of the shape, dtype and device of another tensor; contiguous."""
     _dispatch.check_tensor("full_like", input)
     place = input.device if device is None else device
-    return full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype, device=place)
+    dtype = input.dtype if dtype is None else dtype
+    return full(input.shape, fill_value, dtype=dtype, device=place, pin_memory=pin_memory)
 
 
 def new_empty(
-    self: Tensor, *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None
+    self: Tensor,
+    *size: int | Sequence[int],
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`empty` of the tensor's dtype, on its device."""
-    return empty(*size, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device)
+    place = self.device if device is None else device
+    return empty(*size, dtype=self.dtype if dtype is None else dtype, device=place, pin_memory=pin_memory)
 
 
 def new_zeros(
-    self: Tensor, *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None
+    self: Tensor,
+    *size: int | Sequence[int],
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`zeros` of the tensor's dtype, on its device."""
-    return zeros(*size, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device)
+    place = self.device if device is None else device
+    return zeros(*size, dtype=self.dtype if dtype is None else dtype, device=place, pin_memory=pin_memory)
 
 
 def new_ones(
-    self: Tensor, *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None
+    self: Tensor,
+    *size: int | Sequence[int],
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`ones` of the tensor's dtype, on its device."""
-    return ones(*size, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device)
+    place = self.device if device is None else device
+    return ones(*size, dtype=self.dtype if dtype is None else dtype, device=place, pin_memory=pin_memory)
 
 
 def new_full(
@@ -127,27 +173,42 @@ def new_full(
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`full` of the tensor's dtype, on its device."""
     place = self.device if device is None else device
-    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=place)
+    dtype = self.dtype if dtype is None else dtype
+    return full(size, fill_value, dtype=dtype, device=place, pin_memory=pin_memory)
 
 
 def empty_strided(
-    size: Sequence[int], stride: Sequence[int], *, dtype: DType | None = None, device: DeviceLike | None = None
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`empty` with the given strides, in elements."""
     shape, strides = _shape.integers("empty_strided", (size,)), _shape.integers("empty_strided", (stride,))
     last = sum((count - 1) * step for count, step in zip(shape, strides, strict=False))
     numel = last + 1 if all(shape) else 0
-    return empty(max(numel, 0), dtype=dtype, device=device).as_strided(shape, strides)
+    made = empty(max(numel, 0), dtype=dtype, device=device, pin_memory=pin_memory)
+    return made.as_strided(shape, strides)
 
 
-def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """A matrix of n rows and m columns (n by default) with 1 on its diagonal, else 0."""
     rows = _shape.integer("eye", n)
     columns = rows if m is None else _shape.integer("eye", m)
-    made = zeros(rows, columns, dtype=dtype, device=device)
+    made = zeros(rows, columns, dtype=dtype, device=device, pin_memory=pin_memory)
     made.as_strided((min(rows, columns),), (columns + 1,)).fill_(1)
     return made
 
@@ -159,6 +220,7 @@ def arange(
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """start, start + step, ... as long as it is before `end`; with one number: from 0 up to it.
 
@@ -189,18 +251,24 @@ def arange(
         # As in torch: the numbers are cut, but only for int64 before they are counted.
         low, by = int(low), int(by)
     backend, place = _plugins.resolve(device)
-    return backend.arange(low, by, int(numel), dtype, place)
+    return _pinned.pinned(backend.arange(low, by, int(numel), dtype, place), pin_memory)
 
 
 def linspace(
-    start: float, end: float, steps: int, *, dtype: DType | None = None, device: DeviceLike | None = None
+    start: float,
+    end: float,
+    steps: int,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at equal distances; integer dtypes lose the fractions."""
     made = _spaced_dtype("linspace", dtype)
     first, last = (_dispatch.real("linspace", value) for value in (start, end))
     if made.category == _dtype.INT:
         first, last = math.trunc(first), math.trunc(last)
-    return _spaced("linspace", first, last, steps, device).to(made)
+    return _pinned.pinned(_spaced("linspace", first, last, steps, device).to(made), pin_memory)
 
 
 def logspace(
@@ -211,11 +279,13 @@ def logspace(
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`base` to the powers of `linspace`."""
     first, last = (_dispatch.real("logspace", value) for value in (start, end))
     powers = _spaced("logspace", first, last, steps, device)
-    return _dispatch.binary("pow", _real("logspace", base), powers).to(_spaced_dtype("logspace", dtype))
+    made = _dispatch.binary("pow", _real("logspace", base), powers).to(_spaced_dtype("logspace", dtype))
+    return _pinned.pinned(made, pin_memory)
 
 
 def _spaced(operation: str, first: float, last: float, steps: int, device: DeviceLike | None) -> Tensor:

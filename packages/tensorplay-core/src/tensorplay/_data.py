@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _dispatch, _dlpack, _dtype, _operands, _plugins
+from . import _dispatch, _dlpack, _dtype, _operands, _pinned, _plugins
 from ._device import DeviceLike
 from ._dtype import DType
 from ._handle import Handle
@@ -21,7 +21,9 @@ _OURS = (Handle, np.ndarray, np.generic, list, tuple, bool, int, float, complex)
 _KINDS = {"b": _dtype.BOOL, "i": _dtype.INT, "u": _dtype.INT, "f": _dtype.FLOAT, "c": _dtype.COMPLEX}
 
 
-def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def tensor(
+    data: Any, *, dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """A new tensor with a copy of the data: numbers, nested sequences, an array or a tensor.
 
     Parameters
@@ -31,6 +33,8 @@ def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike | None =
         counterpart.
     device : Device or str or int, optional
         By default that of a tensor, else the host.
+    pin_memory : bool
+        Whether the copy lies in pinned memory of the host (see `Tensor.pin_memory`).
 
     Raises
     ------
@@ -42,10 +46,12 @@ def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike | None =
     if not isinstance(data, _OURS) and (found := _dlpack.borrowed(data)) is not None:
         data = found[0]
     if _dispatch.is_tensor(data):
-        return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype, copy=True)
+        made = data.to(data.device if device is None else device, data.dtype if dtype is None else dtype, copy=True)
+        return _pinned.pinned(made, pin_memory)
     backend, place = _plugins.resolve(device)
     # The host backend shares what it gets, so the copy is made here.
-    return backend.from_host(np.array(_as_array("tensor", data, dtype), order="C"), place)
+    array = np.array(_as_array("tensor", data, dtype), order="C")
+    return _pinned.pinned(backend.from_host(array, place), pin_memory)
 
 
 def asarray(
@@ -89,9 +95,12 @@ def asarray(
 as_tensor = asarray
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """A copy of the data with the tensor's dtype, on its device."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device)
+    place = self.device if device is None else device
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=place, pin_memory=pin_memory)
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:

@@ -177,32 +177,36 @@ def _join(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return a, b
 
 
-def move(tensor: Tensor, backend: Backend, device: Device, dtype: DType) -> Tensor:
+def move(tensor: Tensor, backend: Backend, device: Device, dtype: DType, non_blocking: bool = False) -> Tensor:
     """A copy on any device of any backend. Casts run on the accelerator, where there is one."""
     source = tensor._backend
     if source is backend:
         return backend.to(tensor, dtype, device)
     _operands.check_device("to", device)
     if source.type == "cpu":
-        moved = backend.from_host(source.to_host(tensor), device)
+        moved = backend.from_host(source.to_host(tensor), device, non_blocking)
         return moved if moved.dtype is dtype else backend.to(moved, dtype, device)
     if tensor.dtype is not dtype:
         tensor = source.to(tensor, dtype, tensor.device)
     # The array is fresh, so that the host backend may share it.
-    return backend.from_host(source.to_host(tensor), device)
+    return backend.from_host(source.to_host(tensor, non_blocking and backend.type == "cpu"), device)
 
 
-def copy_(target: Tensor, source: Tensor) -> None:
+def copy_(target: Tensor, source: Tensor, non_blocking: bool = False) -> None:
     """target := source, cast and broadcast, between any two backends."""
-    backend = target._backend
-    if source._backend is backend:
+    backend, other = target._backend, source._backend
+    if other is backend:
         backend.copy_(target, source)
-    elif source.device.type == "cpu":
-        backend.copy_from_host_(target, source._backend.to_host(source))
+    elif other.type == "cpu":
+        backend.copy_from_host_(target, other.to_host(source), non_blocking)
+    elif backend.type == "cpu" and target.shape == source.shape and target.is_contiguous():
+        if source.dtype is not target.dtype:
+            source = other.to(source, target.dtype, source.device)
+        other.copy_to_host_(backend.to_host(target), source, non_blocking)
     else:
         host = _plugins.get("cpu")
-        fetched = host.from_host(source._backend.to_host(source), _plugins.HOST)
-        if target.device.type == "cpu":
+        fetched = host.from_host(other.to_host(source), _plugins.HOST)
+        if backend is host:
             host.copy_(target, fetched)
         else:
             backend.copy_from_host_(target, host.to_host(fetched))

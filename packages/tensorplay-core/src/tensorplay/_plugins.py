@@ -28,8 +28,8 @@ _lock = threading.RLock()
 _seed: int | None = None  # what a backend that comes later is seeded with
 _allows_tf32 = False
 
-#: What texts name, as `place` gives it. Only good spellings are kept: there are few of them.
-places: dict[str, tuple[Backend, Device]] = {}
+#: What texts name, and None, as `place` gives it. Only good spellings are kept: there are few of them.
+places: dict[str | None, tuple[Backend, Device]] = {}
 
 #: The host, as tensors there name it.
 HOST = Device("cpu")
@@ -43,6 +43,9 @@ def register(backend: Backend) -> None:
     with _lock:
         if _backends.setdefault(backend.type, backend) is not backend:
             return
+        accelerator_type.cache_clear()
+        if backend.type == "cpu":
+            places[None] = backend, HOST
         if _seed is not None:
             seed_backend(backend, _seed)
         if (default := _dtype.DEFAULTS[_dtype.FLOAT]) is not _dtype.float32:
@@ -95,12 +98,16 @@ def missing(kind: str) -> str:
     return f"no backend for devices of type {kind!r}{advice}"
 
 
+@cache
 def accelerator_type() -> str | None:
     """The device type of the one accelerator: the first installed type that is not the host's."""
-    for kind in known_types():
-        if kind != "cpu" and (kind in _backends or kind in _installed()):
-            return kind
-    return None
+    return min({*_backends, *_installed()} - {"cpu"}, default=None)
+
+
+def loaded_accelerator() -> Backend | None:
+    """The accelerator's backend, where something has imported it."""
+    kind = accelerator_type()
+    return None if kind is None else _backends.get(kind)
 
 
 def place(device: DeviceLike | None) -> tuple[Backend, Device]:

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Iterator
 from typing import Any
 
-from . import _creation, _data, _dispatch, _dlpack, _indexing, _print
+from . import _creation, _data, _dispatch, _dlpack, _indexing, _pinned, _print
 from ._ops import (
     choice,
     comparison,
@@ -146,6 +146,8 @@ class Tensor(Unary, Binary, Dimensional, Algebra, Operators):
     to = conversion.to
     cpu = conversion.cpu
     cuda = conversion.cuda
+    pin_memory = _pinned.pin_memory
+    is_pinned = _pinned.is_pinned
     float = conversion.float
     double = conversion.double
     half = conversion.half

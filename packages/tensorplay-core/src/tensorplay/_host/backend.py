@@ -112,7 +112,7 @@ class HostBackend(Elementwise, Reductions, Indexing, Products, Random, Exchange)
 
     # -- to and from the host ------------------------------------------------------------------------
 
-    def from_host(self, array: Array, device: Device) -> Tensor:
+    def from_host(self, array: Array, device: Device, non_blocking: bool = False) -> Tensor:
         _operands.from_host(array, device)
         # What no tensor can describe is copied: elements that may not be written, or strides that are not
         # whole elements forwards.
@@ -120,11 +120,11 @@ class HostBackend(Elementwise, Reductions, Indexing, Products, Random, Exchange)
         shared = array.flags.writeable and all(step >= 0 and step % array.itemsize == 0 for step in array.strides)
         return self.wrap(array if shared and min(steps, default=0) >= 0 else np.array(array, order="C"))
 
-    def to_host(self, tensor: Tensor) -> Array:
+    def to_host(self, tensor: Tensor, non_blocking: bool = False) -> Array:
         array: Array = tensor._impl
         return array
 
-    def copy_from_host_(self, target: Tensor, array: Array) -> None:
+    def copy_from_host_(self, target: Tensor, array: Array, non_blocking: bool = False) -> None:
         _operands.copy_from_host_(target, array)
         _assign(target._impl, array)
 

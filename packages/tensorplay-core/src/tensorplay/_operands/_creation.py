@@ -41,12 +41,12 @@ def arange(start: Scalar, step: Scalar, numel: int, dtype: DType, device: Device
     return spec
 
 
-def from_host(array: np.ndarray[Any, Any], device: Device) -> Spec:
+def from_host(array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False) -> Spec:
     """A tensor with the elements of an array."""
     return _new("from_host", array.shape, _dtype.from_numpy("from_host", array.dtype), device)
 
 
-def copy_from_host_(target: Tensor, array: np.ndarray[Any, Any]) -> None:
+def copy_from_host_(target: Tensor, array: np.ndarray[Any, Any], non_blocking: bool = False) -> None:
     """Values from an array."""
     _dtype.from_numpy("copy_", array.dtype)
     _fits("copy_", array.shape, target)

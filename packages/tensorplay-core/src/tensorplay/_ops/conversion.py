@@ -69,8 +69,11 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     Parameters
     ----------
     non_blocking : bool
-        Taken for torch's sake: a copy to the host is always complete on return, and the elements of a
-        host tensor may change as soon as the call returns.
+        Whether a copy between the host and a device may run after the call, behind the work that the current stream
+        holds, while the host goes on. As in torch, what is asked for decides: a result on the host then lies in pinned
+        memory, and must not be read before the stream was waited for; a source in pinned memory must not change
+        before that. Dropping either is safe at any time. A source on the host that is not pinned, or has gaps, may
+        change as soon as the call returns; and without `non_blocking` everything is done on return.
 
     Raises
     ------
@@ -87,19 +90,19 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         backend, device = _plugins.resolve(asked.device)
     if not asked.copy and dtype is self.dtype and backend is self._backend and device == self.device:
         return self
-    return _dispatch.move(self, backend, device, dtype)
+    return _dispatch.move(self, backend, device, dtype, asked.non_blocking)
 
 
-def cpu(self: Tensor) -> Tensor:
-    """The tensor on the host; complete on return."""
-    return to(self, _plugins.HOST)
+def cpu(self: Tensor, non_blocking: builtins.bool = False) -> Tensor:
+    """The tensor on the host; complete on return, unless `non_blocking` is True (see `to`)."""
+    return to(self, _plugins.HOST, non_blocking=non_blocking)
 
 
 def cuda(self: Tensor, device: DeviceLike | None = None, non_blocking: builtins.bool = False) -> Tensor:
-    """The tensor on a CUDA device, the current one by default."""
+    """The tensor on a CUDA device, the current one by default; `non_blocking` as in `to`."""
     if isinstance(device, builtins.int) and not isinstance(device, builtins.bool):
         device = Device("cuda", device)
-    return to(self, device=Device("cuda") if device is None else device)
+    return to(self, device=Device("cuda") if device is None else device, non_blocking=non_blocking)
 
 
 def float(self: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _creation, _dispatch, _dtype, _shape
+from .. import _creation, _dispatch, _dtype, _pinned, _shape
 from .._device import DeviceLike
 from .._dtype import DType
 from ..errors import DTypeError, InvalidArgumentError
@@ -42,19 +42,31 @@ def _offsets(operation: str, input: Tensor) -> Tensor:
 
 
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: DType | None = None, device: DeviceLike | None = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns of the elements that `tril` keeps, two rows; int64 by default."""
     kept = tril(_creation.ones(row, col, dtype=_dtype.bool, device=device), offset)
-    return _places("tril_indices", kept, dtype)
+    return _pinned.pinned(_places("tril_indices", kept, dtype), pin_memory)
 
 
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: DType | None = None, device: DeviceLike | None = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns of the elements that `triu` keeps, two rows; int64 by default."""
     kept = triu(_creation.ones(row, col, dtype=_dtype.bool, device=device), offset)
-    return _places("triu_indices", kept, dtype)
+    return _pinned.pinned(_places("triu_indices", kept, dtype), pin_memory)
 
 
 def _places(operation: str, kept: Tensor, dtype: DType | None) -> Tensor:

@@ -37,10 +37,11 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     Parameters
     ----------
     non_blocking : bool
-        Taken for torch's sake: a copy to the host is always complete on return.
+        Whether a copy between a device and pinned memory of the host may run after the call, as in `Tensor.to`. Into
+        memory that is not pinned, or has gaps, the copy is complete on return.
     """
     _dispatch.check_tensor("copy_", source)
-    _dispatch.copy_(self, source)
+    _dispatch.copy_(self, source, non_blocking)
     return self
 
 

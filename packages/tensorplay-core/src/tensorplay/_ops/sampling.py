@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _creation, _dispatch, _dtype, _limits, _shape
+from .. import _creation, _dispatch, _dtype, _limits, _pinned, _shape
 from .._device import DeviceLike
 from .._dtype import DType
 from ..errors import DTypeError, InvalidArgumentError
@@ -22,24 +22,34 @@ _ALL_BUT_SIGN = 2**63 - 1
 _MANTISSA = {_dtype.float16: 11, _dtype.bfloat16: 8, _dtype.float32: 24, _dtype.float64: 53}
 
 
-def rand(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def rand(
+    *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """Random numbers, 0 <= x < 1, from the device's generator."""
-    return uniform_(_creation.empty(_shape.integers("rand", size), dtype=dtype, device=device))
+    shape = _shape.integers("rand", size)
+    return uniform_(_creation.empty(shape, dtype=dtype, device=device, pin_memory=pin_memory))
 
 
-def randn(*size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def randn(
+    *size: int | Sequence[int], dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """Random numbers of mean 0 and standard deviation 1, from the device's generator."""
-    return normal_(_creation.empty(_shape.integers("randn", size), dtype=dtype, device=device))
+    shape = _shape.integers("randn", size)
+    return normal_(_creation.empty(shape, dtype=dtype, device=device, pin_memory=pin_memory))
 
 
-def rand_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def rand_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """`rand` of the shape, dtype and device of another tensor."""
-    return uniform_(_creation.empty_like(input, dtype=dtype, device=device))
+    return uniform_(_creation.empty_like(input, dtype=dtype, device=device, pin_memory=pin_memory))
 
 
-def randn_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def randn_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """`randn` of the shape, dtype and device of another tensor."""
-    return normal_(_creation.empty_like(input, dtype=dtype, device=device))
+    return normal_(_creation.empty_like(input, dtype=dtype, device=device, pin_memory=pin_memory))
 
 
 def randint(
@@ -49,6 +59,7 @@ def randint(
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Random integers, low <= x < high, all equally likely: ``randint(high, size)`` or ``randint(low, high, size)``.
 
@@ -60,7 +71,8 @@ def randint(
     if size is None or high is None:
         low, high, size = 0, low, high if size is None else size
     shape = _shape.integers("randint", (size,))
-    made = _creation.empty(shape, dtype=_dtype.int64 if dtype is None else dtype, device=device)
+    kind = _dtype.int64 if dtype is None else dtype
+    made = _creation.empty(shape, dtype=kind, device=device, pin_memory=pin_memory)
     return _fill_integers("randint", made, _shape.integer("randint", low), _shape.integer("randint", high))
 
 
@@ -71,10 +83,11 @@ def randint_like(
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`randint` of the shape, dtype and device of another tensor; with one number, from 0 up to it."""
     first, last = (0, low) if high is None else (low, high)
-    made = _creation.empty_like(input, dtype=dtype, device=device)
+    made = _creation.empty_like(input, dtype=dtype, device=device, pin_memory=pin_memory)
     return _fill_integers("randint", made, _shape.integer("randint", first), _shape.integer("randint", last))
 
 
@@ -124,7 +137,9 @@ def _fill_integers(operation: str, target: Tensor, low: int, high: int) -> Tenso
     return target
 
 
-def randperm(n: int, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def randperm(
+    n: int, *, dtype: DType | None = None, device: DeviceLike | None = None, pin_memory: bool = False
+) -> Tensor:
     """The integers from 0 to n - 1 in random order, int64 by default."""
     count = _shape.integer("randperm", n)
     kind = _dtype.int64 if dtype is None else _dtype.check("randperm", dtype)
@@ -132,7 +147,7 @@ def randperm(n: int, *, dtype: DType | None = None, device: DeviceLike | None = 
         raise InvalidArgumentError(f"randperm: got n={count}, expected numbers that {kind.name} holds")
     keys = _creation.empty(count, dtype=_dtype.int64, device=device)
     keys._backend.random_bits_(keys)
-    return keys._backend.argsort(keys, 0).to(kind)
+    return _pinned.pinned(keys._backend.argsort(keys, 0).to(kind), pin_memory)
 
 
 def bernoulli(input: Tensor, p: float | None = None) -> Tensor:

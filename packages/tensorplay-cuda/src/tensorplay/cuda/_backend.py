@@ -22,6 +22,7 @@ from ._check import check, failed, refused
 from ._exchange import Exchange
 from ._library import native
 from ._operations import Operations
+from ._pinned import Pinned
 from .device import (
     CURRENT,
     current_device,
@@ -37,7 +38,7 @@ from .streams import Stream, pointer_of
 _new = object.__new__
 
 
-class CudaBackend(Operations, Exchange):
+class CudaBackend(Operations, Exchange, Pinned):
     """Keeper of the tensors on CUDA devices. An impl is a ``tp_tensor_t *``."""
 
     type = "cuda"
@@ -144,26 +145,32 @@ class CudaBackend(Operations, Exchange):
 
     # -- to and from the host ------------------------------------------------------------------------
 
-    def from_host(self, array: np.ndarray[Any, Any], device: Device) -> Tensor:
+    def from_host(self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False) -> Tensor:
         made = self.empty(array.shape, _dtype.from_numpy("from_host", array.dtype), device)
-        source = _flat(np.ascontiguousarray(array))
-        check(native.tp_tensor_copy_from_host(made._impl, native.ffi.from_buffer(source), source.nbytes))
+        check(_send(made, array, non_blocking))
         return made
 
-    def to_host(self, tensor: Tensor) -> np.ndarray[Any, Any]:
-        array = np.empty(tensor.shape, tensor.dtype.numpy)
-        target = _flat(array)
-        status = native.tp_tensor_copy_to_host(tensor._impl, native.ffi.from_buffer(target), target.nbytes)
-        return failed("to_host", (tensor,)) if status else array
+    def to_host(self, tensor: Tensor, non_blocking: bool = False) -> np.ndarray[Any, Any]:
+        shape, dtype = tensor.shape, tensor.dtype
+        array: np.ndarray[Any, Any] = (
+            self.empty_pinned(shape, dtype)._impl if non_blocking else np.empty(shape, dtype.numpy)
+        )
+        self.copy_to_host_(array, tensor, non_blocking)
+        return array
 
-    def copy_from_host_(self, target: Tensor, array: np.ndarray[Any, Any]) -> None:
+    def copy_from_host_(self, target: Tensor, array: np.ndarray[Any, Any], non_blocking: bool = False) -> None:
         if array.shape != target.shape or array.dtype != target.dtype.numpy:
-            self.copy_(target, self.from_host(array, target.device))
+            self.copy_(target, self.from_host(array, target.device, non_blocking))
             return
-        source = _flat(np.ascontiguousarray(array))
-        status = native.tp_tensor_copy_from_host(target._impl, native.ffi.from_buffer(source), source.nbytes)
+        status = _send(target, array, non_blocking)
         if status:
-            refused(status, "copy_from_host_", (target, array))
+            refused(status, "copy_from_host_", (target, array, non_blocking))
+
+    def copy_to_host_(self, array: np.ndarray[Any, Any], source: Tensor, non_blocking: bool = False) -> None:
+        target = _flat(array)
+        fetch = native.tp_tensor_queue_to_host if non_blocking else native.tp_tensor_copy_to_host
+        if fetch(source._impl, native.ffi.from_buffer(target), target.nbytes):
+            failed("copy_to_host_", (array, source, non_blocking))
 
     # -- copies on the backend -----------------------------------------------------------------------
 
@@ -233,6 +240,14 @@ def _device(index: int) -> Device:
 
 def _index(place: Device) -> int:
     return CURRENT if place.index is None else place.index
+
+
+def _send(target: Tensor, array: np.ndarray[Any, Any], non_blocking: bool) -> int:
+    """C's status."""
+    source = _flat(np.ascontiguousarray(array))
+    send = native.tp_tensor_queue_from_host if non_blocking else native.tp_tensor_copy_from_host
+    status: int = send(target._impl, native.ffi.from_buffer(source), source.nbytes)
+    return status
 
 
 def _flat(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,8 +1,9 @@
-"""Allocator statistics as a table."""
+"""Statistics of memory as a table, and as dictionaries in dictionaries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 _WIDTH = 75
 _UNITS = ("B  ", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -42,9 +43,22 @@ _GROUPS: tuple[tuple[str, str, Callable[[int, int], str]], ...] = (
     ("inactive_split", "Non-releasable allocs", _count),
 )
 _OVERSIZE = (("oversize_allocations", "Oversize allocations"), ("oversize_segments", "Oversize GPU segments"))
+_HOST = (("allocated_bytes", "Pinned host memory"), ("active_bytes", "      in use"))
 
 
-def summary(device: int, stats: Mapping[str, int], abbreviated: bool) -> str:
+def nested(stats: Mapping[str, int]) -> dict[str, Any]:
+    """The statistics by the parts of their names."""
+    found: dict[str, Any] = {}
+    for name, value in stats.items():
+        *path, last = name.split(".")
+        place = found
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return found
+
+
+def summary(device: int, stats: Mapping[str, int], host: Mapping[str, int], abbreviated: bool) -> str:
     """The table of `tensorplay.cuda.memory_summary`."""
     title = f"TensorPlay CUDA memory summary, device ID {device}"
     failures = f"CUDA OOMs: {stats['num_ooms']}"
@@ -64,6 +78,8 @@ def summary(device: int, stats: Mapping[str, int], abbreviated: bool) -> str:
     for family, name in _OVERSIZE:
         lines.append("-" * _WIDTH)
         lines.append(_figures(name, stats, family, family, _count))
+    lines.append("-" * _WIDTH)
+    lines += [_figures(name, host, family, "allocated_bytes", _nbytes) for family, name in _HOST]
     lines.append("=" * _WIDTH)
     return "".join(f"|{line}|\n" for line in lines)
 

@@ -28,6 +28,11 @@ from ._mempool import PoolId as PoolId
 from ._mempool import graph_pool_handle as graph_pool_handle
 from ._mempool import reserved_by_pool
 from ._mempool import use_mem_pool as use_mem_pool
+from ._pinned import empty_host_cache as empty_host_cache
+from ._pinned import host_memory_stats as host_memory_stats
+from ._pinned import host_memory_stats_as_nested_dict as host_memory_stats_as_nested_dict
+from ._pinned import reset_accumulated_host_memory_stats as reset_accumulated_host_memory_stats
+from ._pinned import reset_peak_host_memory_stats as reset_peak_host_memory_stats
 from ._raw import caching_allocator_alloc as caching_allocator_alloc
 from ._raw import caching_allocator_delete as caching_allocator_delete
 from ._settings import get_allocator_backend as get_allocator_backend
@@ -35,7 +40,7 @@ from ._settings import get_allocator_settings as get_allocator_settings
 from ._settings import set_allocator_settings as set_allocator_settings
 from ._shortage import CallbackHandle as CallbackHandle
 from ._shortage import register_oom_callback as register_oom_callback
-from ._summary import summary
+from ._summary import nested, summary
 from ._tables import STATISTICS
 from .device import CURRENT, DeviceArgument, device_index
 
@@ -109,18 +114,11 @@ def memory_stats(device: DeviceArgument = None) -> dict[str, int]:
 
 def memory_stats_as_nested_dict(device: DeviceArgument = None) -> dict[str, Any]:
     """The statistics of `memory_stats` by family, pool and figure: ``["segment"]["all"]["peak"]``."""
-    nested: dict[str, Any] = {}
-    for name, value in memory_stats(device).items():
-        *path, last = name.split(".")
-        place = nested
-        for part in path:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return nested
+    return nested(memory_stats(device))
 
 
 def memory_summary(device: DeviceArgument = None, abbreviated: bool = False) -> str:
-    """The statistics of `memory_stats` as a table, 75 columns wide.
+    """The statistics of `memory_stats` as a table, 75 columns wide, and the bytes of pinned memory, of all devices.
 
     Parameters
     ----------
@@ -129,7 +127,7 @@ def memory_summary(device: DeviceArgument = None, abbreviated: bool = False) -> 
         Whether to leave out the lines of the large and the small pool.
     """
     index = device_index(device)
-    return summary(index, memory_stats(index), abbreviated)
+    return summary(index, memory_stats(index), host_memory_stats(), abbreviated)
 
 
 def reset_peak_memory_stats(device: DeviceArgument = None) -> None:
