@@ -174,6 +174,18 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *out) {
   EMU_RETURN(cudaStreamGetPriority, true, get_priority(handle, out));
 }
 
+static cudaError_t get_flags(cudaStream_t handle, unsigned int *out) {
+  emu_stream_t *stream = emu_stream_find(handle);
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!out) return cudaErrorInvalidValue;
+  *out = stream->flags;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int *out) {
+  EMU_RETURN(cudaStreamGetFlags, true, get_flags(handle, out));
+}
+
 /* ---- host functions ---- */
 
 typedef struct host_function {

@@ -85,6 +85,34 @@ typedef int64_t (*tp_origin_hook_t)(void);
 /* One listener for the process; NULL: none, origins are 0. Runs now. Calls underway may still ask the former hook. */
 TP_API void tp_origin_set_hook(tp_origin_hook_t hook);
 
+/* ---- the order checker ---------------------------------------------------------------------- */
+
+/* Off; what is not ordered is refused with ORDER, and not queued; or it is queued and noted. */
+#define TP_ORDER_OFF 0
+#define TP_ORDER_ERROR 1
+#define TP_ORDER_COLLECT 2
+
+/* Two pieces of work that use the same memory, one of them to write, and no wait orders them: [0] was queued earlier. */
+typedef struct tp_order_report {
+  const char *operations[2]; /* static text */
+  tp_stream_t *streams[2];
+  int64_t origins[2];
+  int64_t storage_origin;    /* of the allocation; 0 where it is not known */
+  uintptr_t address;
+  size_t nbytes;             /* of the block; 0 where it is not known */
+  int32_t writes[2];
+  int32_t is_reused;         /* [0] worked on the block that was there before, and was dropped */
+} tp_order_report_t;
+
+/* One of TP_ORDER_*, for the whole process; begins anew when it was off. Runs now. Status: INVALID_ARGUMENT. */
+TP_API tp_status_t tp_order_set_mode(int32_t mode);
+
+/* The report behind this thread's last status of ORDER. Runs now. */
+TP_API void tp_order_last(tp_order_report_t *out);
+
+/* The oldest of those that were noted and not taken, each pair of places once, 256 at most: 1; 0 when there is none. */
+TP_API int32_t tp_order_take(tp_order_report_t *out);
+
 /* ---- devices -------------------------------------------------------------------------------- */
 
 typedef struct tp_device_properties {

@@ -264,6 +264,16 @@ static plan_t *find_plan(const blas_api_t *blas, context_t *context, const tp__g
 
 /* ---- products ---- */
 
+static tp_status_t check_order(const tp__gemm_t *gemm, tp_stream_t *stream, const tp__block_t *workspace) {
+  if (!tp__order_is_on()) return TP_OK;
+  const tp__touch_t touches[] = {{gemm->a, false},
+                                 {gemm->b, false},
+                                 {gemm->bias, false},
+                                 {gemm->out, true},
+                                 {workspace ? tp__alloc_address(workspace) : NULL, true}};
+  return tp__order_check(stream, sizeof touches / sizeof *touches, touches, "matmul");
+}
+
 static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp__gemm_t *gemm,
                             tp_stream_t *stream, bool *out_served) {
   plan_t *plan = find_plan(blas, context, gemm);
@@ -273,6 +283,11 @@ static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp
   if (plan->workspace_nbytes) {
     block = tp__alloc(plan->workspace_nbytes, stream);
     if (!block) return tp_error_status();
+  }
+  tp_status_t order = check_order(gemm, stream, block);
+  if (order) {
+    if (block) tp__alloc_free(block);
+    return order;
   }
   const scalar_t alpha = scalar_of(&types[gemm->dtype], gemm->alpha), beta = scalar_of(&types[gemm->dtype], gemm->beta);
   blas_status_t status =

@@ -5,19 +5,25 @@
 
 static const char copy_operation[] = "copy_";
 
+static const tp__access_t cast_accesses[] = {TP_WRITES(tp_cast_args_t, out), TP_READS(tp_cast_args_t, source), {0}};
+static const tp__access_t copy_accesses[] = {TP_WRITES(tp_copy_args_t, out), TP_READS(tp_copy_args_t, source), {0}};
+static const tp__access_t move_accesses[] = {
+    TP_WRITES(tp_flat_args_t, out), TP_READS(tp_flat_args_t, operands[0]), {0}};
+static const tp__access_t turn_accesses[] = {TP_WRITES(tp_turn_args_t, out), TP_READS(tp_turn_args_t, source), {0}};
+
 /* Runs of floating elements, by the source's dtype. */
-static tp__kernel_t cast_run[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("copy", "cast");
+static tp__kernel_t cast_run[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("copy", "cast", cast_accesses);
 /* Any strides and dtypes, by the category of the source's. */
 static tp__kernel_t cast_any[] = {
-    [TP_CATEGORY_BOOL] = TP_KERNEL_INIT("copy", "tp_k_cast_any_int"),
-    [TP_CATEGORY_INT] = TP_KERNEL_INIT("copy", "tp_k_cast_any_int"),
-    [TP_CATEGORY_FLOAT] = TP_KERNEL_INIT("copy", "tp_k_cast_any_float"),
-    [TP_CATEGORY_COMPLEX] = TP_KERNEL_INIT("copy", "tp_k_cast_any_complex"),
+    [TP_CATEGORY_BOOL] = TP_KERNEL_INIT("copy", "tp_k_cast_any_int", copy_accesses),
+    [TP_CATEGORY_INT] = TP_KERNEL_INIT("copy", "tp_k_cast_any_int", copy_accesses),
+    [TP_CATEGORY_FLOAT] = TP_KERNEL_INIT("copy", "tp_k_cast_any_float", copy_accesses),
+    [TP_CATEGORY_COMPLEX] = TP_KERNEL_INIT("copy", "tp_k_cast_any_complex", copy_accesses),
 };
 /* Elements as they are. */
-static tp__kernel_t move_places[] = TP_SIZE_KERNELS("copy", "move_places");
-static tp__kernel_t move_strided[] = TP_SIZE_KERNELS("copy", "move");
-static tp__kernel_t turn[] = TP_SIZE_KERNELS("copy", "turn"); /* not of 16: its tiles are too large for shared memory */
+static tp__kernel_t move_places[] = TP_SIZE_KERNELS("copy", "move_places", move_accesses);
+static tp__kernel_t move_strided[] = TP_SIZE_KERNELS("copy", "move", copy_accesses);
+static tp__kernel_t turn[] = TP_SIZE_KERNELS("copy", "turn", turn_accesses); /* not of 16: its tiles are too large for shared memory */
 
 /* Elements of a dimension that is worth tiles. */
 #define TURN_LEAST 16
@@ -35,8 +41,10 @@ static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, cons
     if (target->data == source->data) return TP_OK;
     size_t nbytes = (size_t)target->numel * tp__dtype_size(target->dtype);
     TP_TRY(tp__device_enter(target->device, operation));
-    cudaStream_t stream = tp__stream_cuda(tp__stream_current(target->device));
-    TP_TRY_CUDA(cudaMemcpyAsync(target->data, source->data, nbytes, cudaMemcpyDeviceToDevice, stream),
+    tp_stream_t *stream = tp__stream_current(target->device);
+    TP_TRY(tp__order_check(stream, 2, (tp__touch_t[]){{target->data, true}, {source->data, false}}, operation));
+    TP_TRY_CUDA(cudaMemcpyAsync(target->data, source->data, nbytes, cudaMemcpyDeviceToDevice,
+                                tp__stream_cuda(stream)),
                 operation);
     return TP_OK;
   }
@@ -159,6 +167,7 @@ static tp_status_t copy_peer(tp_tensor_t *target, const tp_tensor_t *source, con
   TP_TRY(tp__alloc_enable_peer(source->device, target->device)); /* without access CUDA stages the copy */
   TP_TRY(tp_stream_wait_stream(from, to));
   TP_TRY(tp__device_enter(source->device, operation));
+  TP_TRY(tp__order_check(from, 2, (tp__touch_t[]){{target->data, true}, {source->data, false}}, operation));
   TP_TRY_CUDA(cudaMemcpyPeerAsync(target->data, target->device, source->data, source->device, nbytes,
                                   tp__stream_cuda(from)),
               operation);

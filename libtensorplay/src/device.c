@@ -211,6 +211,7 @@ tp_status_t tp_device_synchronize(int32_t device) {
   if (!tp_device_is_started(device)) return TP_OK;
   TP_TRY(tp__device_enter(device, operation));
   TP_TRY_CUDA(cudaDeviceSynchronize(), operation);
+  tp__order_reach_device(device);
   tp__foreign_poll();
   return tp__device_check_fault(device);
 }

@@ -25,6 +25,7 @@ struct tp_event {
   int32_t flags;
   int32_t device;            /* valid once cuda is set */
   _Atomic(cudaEvent_t) cuda; /* NULL before the first record */
+  _Atomic(tp__order_point_t *) point;
 };
 
 /* Guards first records, which are rare. */
@@ -93,6 +94,7 @@ tp_event_t *tp_event_create(int32_t flags) {
   event->flags = flags;
   event->device = -1;
   atomic_init(&event->cuda, NULL);
+  atomic_init(&event->point, NULL);
   return event;
 }
 
@@ -100,6 +102,7 @@ void tp_event_release(tp_event_t *event) {
   if (!event) return;
   cudaEvent_t cuda = cuda_of(event);
   if (cuda) give(event->device, event->flags, cuda);
+  tp__order_drop(atomic_load_explicit(&event->point, memory_order_relaxed));
   free(event);
 }
 
@@ -133,6 +136,7 @@ tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream) {
   }
   TP_TRY(tp__device_enter(device, "event_record"));
   TP_TRY_CUDA(cudaEventRecord(cuda_of(event), tp__stream_cuda(stream)), "event_record");
+  tp__order_record(&event->point, stream);
   return TP_OK;
 }
 
@@ -141,14 +145,19 @@ int32_t tp_event_query(tp_event_t *event) {
   if (!cuda) return 1;
   /* In a thread without a device CUDA would start its device 0 for the question. */
   TP_TRY(tp__device_enter(event->device, "event_query"));
-  return tp__error_or_done(cudaEventQuery(cuda), "event_query", "cudaEventQuery");
+  int32_t done = tp__error_or_done(cudaEventQuery(cuda), "event_query", "cudaEventQuery");
+  if (done == 1) tp__order_reach_point(&event->point);
+  return done;
 }
+
+void tp__event_order(tp_event_t *event, tp_stream_t *stream) { tp__order_wait_point(stream, &event->point); }
 
 tp_status_t tp_event_synchronize(tp_event_t *event) {
   cudaEvent_t cuda = cuda_of(event);
   if (!cuda) return TP_OK;
   TP_TRY(tp__device_enter(event->device, "event_synchronize"));
   TP_TRY_CUDA(cudaEventSynchronize(cuda), "event_synchronize");
+  tp__order_reach_point(&event->point);
   tp__foreign_poll();
   return tp__device_check_fault(event->device);
 }

@@ -84,7 +84,10 @@ tp_tensor_t *tp_tensor_from_memory(uintptr_t data, int32_t dtype, int32_t device
   tp_tensor_t whole = {.dtype = dtype, .device = resolved, .storage = storage};
   tp_tensor_t *tensor = tp__tensor_view(&whole, ndim, shape, strides, 0); /* the one reference to the storage */
   storage->foreign = tensor ? tp__foreign_new(resolved, release, context, operation) : NULL;
-  if (storage->foreign) return tensor;
+  if (storage->foreign) {
+    if (!empty) tp__order_alloc(storage->data, storage->nbytes, tp__stream_current(resolved));
+    return tensor;
+  }
   if (tensor) tp__descriptor_give_tensor(tensor);
   tp__descriptor_give_storage(storage);
   return NULL;

@@ -4,9 +4,12 @@
 #include "../kernels/args_copy.h"
 #include "internal.h"
 
-static tp__kernel_t fill_kernel = TP_KERNEL_INIT("fill", "tp_k_fill");
-static tp__kernel_t arange_float = TP_KERNEL_INIT("fill", "tp_k_arange_float");
-static tp__kernel_t arange_int = TP_KERNEL_INIT("fill", "tp_k_arange_int");
+static const tp__access_t fill_accesses[] = {TP_WRITES(tp_fill_args_t, out), {0}};
+static const tp__access_t arange_accesses[] = {TP_WRITES(tp_arange_args_t, out), {0}};
+
+static tp__kernel_t fill_kernel = TP_KERNEL_INIT("fill", "tp_k_fill", fill_accesses);
+static tp__kernel_t arange_float = TP_KERNEL_INIT("fill", "tp_k_arange_float", arange_accesses);
+static tp__kernel_t arange_int = TP_KERNEL_INIT("fill", "tp_k_arange_int", arange_accesses);
 
 enum { VECTOR = sizeof((tp_fill_args_t *)0)->pattern };
 
@@ -92,8 +95,9 @@ static tp_status_t fill_run(tp_tensor_t *target, element_t element) {
   for (size_t i = 1; i < size; ++i) same = same && element.bytes[i] == element.bytes[0];
   if (same) {
     TP_TRY(tp__device_enter(target->device, operation));
-    cudaStream_t stream = tp__stream_cuda(tp__stream_current(target->device));
-    TP_TRY_CUDA(cudaMemsetAsync(target->data, element.bytes[0], nbytes, stream), operation);
+    tp_stream_t *stream = tp__stream_current(target->device);
+    TP_TRY(tp__order_check(stream, 1, &(tp__touch_t){target->data, true}, operation));
+    TP_TRY_CUDA(cudaMemsetAsync(target->data, element.bytes[0], nbytes, tp__stream_cuda(stream)), operation);
     return TP_OK;
   }
   size_t head = -(uintptr_t)target->data % VECTOR;

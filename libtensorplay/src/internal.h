@@ -2,7 +2,7 @@
  * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
  *   1  error, library, origin, settings
- *   2  device, stream, event, foreign, staging
+ *   2  device, stream, event, foreign, staging, order/
  *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
  *   5  copy (with fill), rng, blas, dlpack
@@ -109,10 +109,44 @@ bool tp__stream_is_capturing(const tp_stream_t *stream);
 /* CUDA's number of the capture that the stream takes part in; 0 when it is in none. */
 uint64_t tp__stream_capture(const tp_stream_t *stream);
 
+/* ---- order/clock.c: which work comes before which, for the order checker (docs/design/order.md) ---- */
+extern _Atomic int32_t tp__order_mode; /* TP_ORDER_* */
+static inline bool tp__order_is_on(void) {
+  return atomic_load_explicit(&tp__order_mode, memory_order_relaxed) != TP_ORDER_OFF;
+}
+/* All of these do nothing while the checker is off. They are told of waits that were queued, or have ended: of a stream
+ * for all that another holds, of a stream for an event, and of the program. The allocator's own waits are not told. */
+void tp__order_wait(tp_stream_t *stream, tp_stream_t *other);
+typedef struct tp__order_point tp__order_point_t; /* what an event stands for; NULL before it is recorded */
+void tp__order_record(_Atomic(tp__order_point_t *) *point, tp_stream_t *stream);
+void tp__order_wait_point(tp_stream_t *stream, _Atomic(tp__order_point_t *) *point);
+void tp__order_reach_point(_Atomic(tp__order_point_t *) *point);
+void tp__order_reach(tp_stream_t *stream);
+void tp__order_reach_device(int32_t device);
+void tp__order_drop(tp__order_point_t *point);
+
+/* ---- order/access.c ---- */
+/* Work that is about to be queued uses these storages; NULL is no memory. Status: ORDER, HOST_MEMORY. The replay of a
+ * graph is one such piece of work on its stream. */
+typedef struct tp__touch {
+  const void *memory; /* any address inside */
+  bool writes;
+} tp__touch_t;
+tp_status_t tp__order_check(tp_stream_t *stream, int32_t count, const tp__touch_t *touches, const char *operation);
+/* Memory has an owner from here on, on whose stream it may be reused; NULL where the program waits before that. */
+void tp__order_alloc(const void *memory, size_t nbytes, tp_stream_t *owner);
+void tp__order_record_stream(const void *memory, tp_stream_t *stream);
+void tp__order_free(const void *memory);
+/* No work uses it any more. */
+void tp__order_forget(const void *memory, size_t nbytes);
+void tp__order_end_capture(uint64_t capture);
+
 /* ---- event.c ---- */
 /* Pooled untimed events of a device, for the library's own use. */
 tp_status_t tp__event_pool_take(int32_t device, cudaEvent_t *out);
 void tp__event_pool_give(int32_t device, cudaEvent_t event);
+/* Tells the order checker that the stream waits for the event. */
+void tp__event_order(tp_event_t *event, tp_stream_t *stream);
 
 /* ---- foreign.c ---- */
 /* Notes memory of another library, which the current stream uses. NULL on failure: the memory is still the caller's. */
@@ -171,27 +205,38 @@ bool tp__inflate(const void *source, size_t nbytes, void *out, size_t out_nbytes
 
 /* ---- launch.c ---- */
 /* A kernel by name, found once per device and kept. `kernel` is static storage:
- *     static tp__kernel_t add = TP_KERNEL_INIT("elementwise", "tp_k_add_f32");
+ *     static tp__kernel_t add = TP_KERNEL_INIT("elementwise", "tp_k_add_f32", add_accesses);
  * Blocks of `block` threads, `grid` of them, one argument structure. Queued on `stream`. */
+/* A pointer in an argument structure; the list of a kernel ends with one of size 0. */
+typedef struct tp__access {
+  uint16_t offset;
+  uint8_t size; /* of the pointer */
+  bool writes;
+} tp__access_t;
+#define TP_READS(args, member) {offsetof(args, member), sizeof(((args *)0)->member), false}
+#define TP_WRITES(args, member) {offsetof(args, member), sizeof(((args *)0)->member), true}
 typedef struct tp__kernel {
   const char *family;
   const char *name;
+  const tp__access_t *accesses; /* what it reads and writes; pointers that are NULL, and the fault word, do not count */
   _Atomic(void *) functions[TP_MAX_DEVICES]; /* cudaKernel_t */
 } tp__kernel_t;
-#define TP_KERNEL_INIT(family_, name_) {.family = (family_), .name = (name_)}
+#define TP_KERNEL_INIT(family_, name_, accesses_) {.family = (family_), .name = (name_), .accesses = (accesses_)}
 /* Kernels of one name by the floating dtype, or by the bytes, of what they work on. */
-#define TP_FLOAT_KERNELS(family, name)                                    \
-  {                                                                       \
-    [TP_DTYPE_float16] = TP_KERNEL_INIT(family, "tp_k_" name "_f16"),     \
-    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT(family, "tp_k_" name "_bf16"),   \
-    [TP_DTYPE_float32] = TP_KERNEL_INIT(family, "tp_k_" name "_f32"),     \
-    [TP_DTYPE_float64] = TP_KERNEL_INIT(family, "tp_k_" name "_f64"),     \
+#define TP_FLOAT_KERNELS(family, name, accesses)                                  \
+  {                                                                               \
+    [TP_DTYPE_float16] = TP_KERNEL_INIT(family, "tp_k_" name "_f16", accesses),   \
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT(family, "tp_k_" name "_bf16", accesses), \
+    [TP_DTYPE_float32] = TP_KERNEL_INIT(family, "tp_k_" name "_f32", accesses),   \
+    [TP_DTYPE_float64] = TP_KERNEL_INIT(family, "tp_k_" name "_f64", accesses),   \
   }
-#define TP_SIZE_KERNELS(family, name)                                                                 \
-  {                                                                                                   \
-    [1] = TP_KERNEL_INIT(family, "tp_k_" name "_1"), [2] = TP_KERNEL_INIT(family, "tp_k_" name "_2"), \
-    [4] = TP_KERNEL_INIT(family, "tp_k_" name "_4"), [8] = TP_KERNEL_INIT(family, "tp_k_" name "_8"), \
-    [16] = TP_KERNEL_INIT(family, "tp_k_" name "_16"),                                                \
+#define TP_SIZE_KERNELS(family, name, accesses)                  \
+  {                                                              \
+    [1] = TP_KERNEL_INIT(family, "tp_k_" name "_1", accesses),   \
+    [2] = TP_KERNEL_INIT(family, "tp_k_" name "_2", accesses),   \
+    [4] = TP_KERNEL_INIT(family, "tp_k_" name "_4", accesses),   \
+    [8] = TP_KERNEL_INIT(family, "tp_k_" name "_8", accesses),   \
+    [16] = TP_KERNEL_INIT(family, "tp_k_" name "_16", accesses), \
   }
 /* Blocks, and threads, that keep a large GPU busy. Constants, so that the order of a sum is the same everywhere. */
 #define TP_MANY_BLOCKS 1024

@@ -25,9 +25,11 @@ static const struct {
     [TP_DTYPE_float32] = {24, -149, 0x1.fffffep127},
 };
 
-static tp__kernel_t uniforms[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("random", "uniform");
-static tp__kernel_t normals[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("random", "normal");
-static tp__kernel_t bits_kernel = TP_KERNEL_INIT("random", "tp_k_bits_i64");
+static const tp__access_t accesses[] = {TP_WRITES(tp_random_args_t, out), {0}};
+
+static tp__kernel_t uniforms[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("random", "uniform", accesses);
+static tp__kernel_t normals[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("random", "normal", accesses);
+static tp__kernel_t bits_kernel = TP_KERNEL_INIT("random", "tp_k_bits_i64", accesses);
 
 /* ---- state ---- */
 

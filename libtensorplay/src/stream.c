@@ -223,13 +223,16 @@ uint64_t tp__stream_capture(const tp_stream_t *stream) {
 int32_t tp_stream_query(tp_stream_t *stream) {
   if (!tp_device_is_started(stream->device)) return 1;
   TP_TRY(tp__device_enter(stream->device, "stream_query"));
-  return tp__error_or_done(cudaStreamQuery(stream->cuda), "stream_query", "cudaStreamQuery");
+  int32_t done = tp__error_or_done(cudaStreamQuery(stream->cuda), "stream_query", "cudaStreamQuery");
+  if (done == 1) tp__order_reach(stream);
+  return done;
 }
 
 tp_status_t tp_stream_synchronize(tp_stream_t *stream) {
   if (!tp_device_is_started(stream->device)) return TP_OK;
   TP_TRY(tp__device_enter(stream->device, "stream_synchronize"));
   TP_TRY_CUDA(cudaStreamSynchronize(stream->cuda), "stream_synchronize");
+  tp__order_reach(stream);
   tp__foreign_poll();
   return tp__device_check_fault(stream->device);
 }
@@ -239,6 +242,7 @@ tp_status_t tp_stream_wait_event(tp_stream_t *stream, tp_event_t *event) {
   if (!cuda) return TP_OK;
   TP_TRY(tp__device_enter(stream->device, "stream_wait_event"));
   TP_TRY_CUDA(cudaStreamWaitEvent(stream->cuda, cuda, 0), "stream_wait_event");
+  tp__event_order(event, stream);
   return TP_OK;
 }
 
@@ -255,6 +259,7 @@ tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other) {
   cudaEvent_t event;
   TP_TRY(tp__event_pool_take(other->device, &event));
   tp_status_t status = wait_behind(stream, other, event);
+  if (!status) tp__order_wait(stream, other);
   /* CUDA has noted the wait: recording the event again for something else does not change it. */
   tp__event_pool_give(other->device, event);
   return status;

@@ -238,7 +238,10 @@ void tp_tensor_release(tp_tensor_t *tensor) {
   tp__storage_t *storage = tensor->storage;
   if (drop(&storage->references)) {
     if (storage->block) tp__alloc_free(storage->block);
-    if (storage->foreign) tp__foreign_drop(storage->foreign);
+    if (storage->foreign) {
+      tp__order_forget(storage->data, storage->nbytes);
+      tp__foreign_drop(storage->foreign);
+    }
     tp__descriptor_give_storage(storage);
   }
   tp__descriptor_give_tensor(tensor);

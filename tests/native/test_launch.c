@@ -55,7 +55,8 @@ static void test_launch(void) {
   CHECK_OK(tp_kernels_set_path(TP_TEST_KERNELS));
   tp_tensor_t *tensor = tp_tensor_arange_int(0, 1, 4, TP_DTYPE_int32, 0);
   CHECK(tensor);
-  static tp__kernel_t missing = TP_KERNEL_INIT("fill", "tp_k_no_such_kernel");
+  static const tp__access_t nothing[] = {{0}};
+  static tp__kernel_t missing = TP_KERNEL_INIT("fill", "tp_k_no_such_kernel", nothing);
   int arguments = 0;
   CHECK(tp__launch_tiles(&missing, 0, 4, 4, &arguments, "test") != TP_OK);
   CHECK(strstr(tp_error_text(), "tp_k_no_such_kernel"));

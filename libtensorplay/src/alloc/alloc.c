@@ -126,7 +126,7 @@ static size_t block_size(size_t nbytes) {
   return rounded && rounded <= MAX_NBYTES ? rounded : (nbytes + TP_BLOCK_UNIT - 1) / TP_BLOCK_UNIT * TP_BLOCK_UNIT;
 }
 
-tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
+static tp__block_t *allocate(size_t nbytes, tp_stream_t *stream) {
   if (nbytes > MAX_NBYTES) {
     tp__error_set(TP_OVERFLOW, operation, "got %zu bytes, expected at most %zu", nbytes, MAX_NBYTES);
     return NULL;
@@ -147,10 +147,17 @@ tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
   return block;
 }
 
+tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {
+  tp__block_t *block = allocate(nbytes, stream);
+  if (block && tp__order_is_on()) tp__order_alloc(block->address, block->nbytes, stream);
+  return block;
+}
+
 void *tp__alloc_address(const tp__block_t *block) { return block->address; }
 
 void tp__alloc_free(tp__block_t *block) {
   if (tp__device_is_inherited()) return;
+  tp__order_free(block->address);
   if (block->plain && !block->uses && tp__cache_give(block)) return;
   tp__heap_t *heap = block->segment->heap;
   tp__size_class_t class = block->segment->pool->class;
@@ -180,6 +187,7 @@ tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream) {
   tp__heap_lock(heap);
   tp_status_t status = tp__defer_note(heap, block, stream);
   tp__heap_unlock(heap);
+  if (!status) tp__order_record_stream(block->address, stream);
   return status;
 }
 

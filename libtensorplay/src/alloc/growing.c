@@ -248,6 +248,7 @@ static cudaError_t empty(tp__heap_t *heap, tp__block_t *first, char *begin, size
   segment->nbytes -= nbytes;
   tp__segment_count_released(heap, segment, nbytes);
   note(heap, TP_TRACE_segment_unmap, segment, begin, nbytes);
+  tp__order_forget(begin, nbytes);
   open_gap(heap, block, nbytes);
   return cudaSuccess;
 }

@@ -124,6 +124,7 @@ cudaError_t tp__segment_release(tp__heap_t *heap, tp__segment_t *segment, const 
   cudaError_t error = give(segment);
   if (error) return error;
   tp__trace_segment(heap, TP_TRACE_segment_free, segment);
+  tp__order_forget(segment->first->address, segment->nbytes);
   for (tp__block_t *block = segment->first; block;) {
     tp__block_t *next = block->next;
     tp__pool_remove(heap, block);

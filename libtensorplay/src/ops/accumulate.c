@@ -2,18 +2,25 @@
 #include "../../kernels/args_accumulate.h"
 #include "selection.h"
 
-static tp__kernel_t add_bool = TP_KERNEL_INIT("accumulate", "tp_k_add_bool");
+static const tp__access_t add_accesses[] = {
+    TP_WRITES(tp_indexed_args_t, tensor), TP_READS(tp_indexed_args_t, plain),
+    TP_READS(tp_indexed_args_t, index.values), {0}};
+static const tp__access_t runs_accesses[] = {
+    TP_WRITES(tp_runs_args_t, target), TP_WRITES(tp_runs_args_t, out_keys), TP_WRITES(tp_runs_args_t, out_sums),
+    TP_READS(tp_runs_args_t, values), TP_READS(tp_runs_args_t, keys), TP_READS(tp_runs_args_t, order), {0}};
+
+static tp__kernel_t add_bool = TP_KERNEL_INIT("accumulate", "tp_k_add_bool", add_accesses);
 /* By the bytes of an element. */
 static tp__kernel_t add[] = {
-    [1] = TP_KERNEL_INIT("accumulate", "tp_k_add_1"), [2] = TP_KERNEL_INIT("accumulate", "tp_k_add_2"),
-    [4] = TP_KERNEL_INIT("accumulate", "tp_k_add_4"), [8] = TP_KERNEL_INIT("accumulate", "tp_k_add_8")};
+    [1] = TP_KERNEL_INIT("accumulate", "tp_k_add_1", add_accesses), [2] = TP_KERNEL_INIT("accumulate", "tp_k_add_2", add_accesses),
+    [4] = TP_KERNEL_INIT("accumulate", "tp_k_add_4", add_accesses), [8] = TP_KERNEL_INIT("accumulate", "tp_k_add_8", add_accesses)};
 static tp__kernel_t runs[TP_DTYPE_COUNT] = {
-    [TP_DTYPE_float16] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f16"),
-    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("accumulate", "tp_k_runs_bf16"),
-    [TP_DTYPE_float32] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f32"),
-    [TP_DTYPE_float64] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f64"),
-    [TP_DTYPE_complex64] = TP_KERNEL_INIT("accumulate", "tp_k_runs_c64"),
-    [TP_DTYPE_complex128] = TP_KERNEL_INIT("accumulate", "tp_k_runs_c128")};
+    [TP_DTYPE_float16] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f16", runs_accesses),
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("accumulate", "tp_k_runs_bf16", runs_accesses),
+    [TP_DTYPE_float32] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f32", runs_accesses),
+    [TP_DTYPE_float64] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f64", runs_accesses),
+    [TP_DTYPE_complex64] = TP_KERNEL_INIT("accumulate", "tp_k_runs_c64", runs_accesses),
+    [TP_DTYPE_complex128] = TP_KERNEL_INIT("accumulate", "tp_k_runs_c128", runs_accesses)};
 
 /* ---- integers: one by one ---- */
 

@@ -13,8 +13,12 @@ static const struct {
 };
 enum { OP_COUNT = sizeof ops / sizeof *ops };
 
-static tp__kernel_t kernel_32 = TP_KERNEL_INIT("arg_reduce", "tp_k_arg_reduce_32");
-static tp__kernel_t kernel_64 = TP_KERNEL_INIT("arg_reduce", "tp_k_arg_reduce_64");
+static const tp__access_t accesses[] = {
+    TP_WRITES(tp_arg_reduce_args_t, out), TP_WRITES(tp_arg_reduce_args_t, keys),
+    TP_WRITES(tp_arg_reduce_args_t, places), TP_READS(tp_arg_reduce_args_t, input), {0}};
+
+static tp__kernel_t kernel_32 = TP_KERNEL_INIT("arg_reduce", "tp_k_arg_reduce_32", accesses);
+static tp__kernel_t kernel_64 = TP_KERNEL_INIT("arg_reduce", "tp_k_arg_reduce_64", accesses);
 
 /* Elements that are worth a thread. */
 #define SHARE 32

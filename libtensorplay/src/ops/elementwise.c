@@ -18,8 +18,15 @@ typedef struct op {
   tp__kernel_t flat[TP_DTYPE_COUNT]; /* by the dtype that is computed in; no name: none */
 } op_t;
 
+static const tp__access_t flat_accesses[] = {
+    TP_WRITES(tp_flat_args_t, out), TP_READS(tp_flat_args_t, operands[0]),
+    TP_READS(tp_flat_args_t, operands[1]), {0}};
+static const tp__access_t general_accesses[] = {
+    TP_WRITES(tp_general_args_t, out), TP_READS(tp_general_args_t, operands[0]),
+    TP_READS(tp_general_args_t, operands[1]), {0}};
+
 #define FLAT_KERNEL(op, suffix, dtype, element, result) \
-  [TP_DTYPE_##dtype] = TP_KERNEL_INIT("elementwise", "tp_k_" #op "_" #suffix),
+  [TP_DTYPE_##dtype] = TP_KERNEL_INIT("elementwise", "tp_k_" #op "_" #suffix, flat_accesses),
 
 static op_t unary_ops[] = {
 #define TP_UNARY(name_, code, takes_, rule_, kernels) \
@@ -35,11 +42,11 @@ static op_t binary_ops[] = {
 
 /* The kernels for any op, by what elements of the dtype are computed in. */
 static tp__kernel_t *general_kernel(int32_t dtype) {
-  static tp__kernel_t in_int64 = TP_KERNEL_INIT("general", "tp_k_general_i64"),
-                      in_float32 = TP_KERNEL_INIT("general", "tp_k_general_f32"),
-                      in_float64 = TP_KERNEL_INIT("general", "tp_k_general_f64"),
-                      in_complex64 = TP_KERNEL_INIT("general", "tp_k_general_c64"),
-                      in_complex128 = TP_KERNEL_INIT("general", "tp_k_general_c128");
+  static tp__kernel_t in_int64 = TP_KERNEL_INIT("general", "tp_k_general_i64", general_accesses),
+                      in_float32 = TP_KERNEL_INIT("general", "tp_k_general_f32", general_accesses),
+                      in_float64 = TP_KERNEL_INIT("general", "tp_k_general_f64", general_accesses),
+                      in_complex64 = TP_KERNEL_INIT("general", "tp_k_general_c64", general_accesses),
+                      in_complex128 = TP_KERNEL_INIT("general", "tp_k_general_c128", general_accesses);
   switch (dtype) {
     case TP_DTYPE_float64: return &in_float64;
     case TP_DTYPE_complex64: return &in_complex64;

@@ -10,14 +10,18 @@ enum {
 #include "../../kernels/ops.def"
 };
 
+static const tp__access_t accesses[] = {
+    TP_WRITES(tp_matmul_args_t, out), TP_READS(tp_matmul_args_t, a), TP_READS(tp_matmul_args_t, b),
+    TP_READS(tp_matmul_args_t, addend), {0}};
+
 static tp__kernel_t tiled[TP_DTYPE_COUNT] = {
-    [TP_DTYPE_float16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f16"),
-    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_bf16"),
-    [TP_DTYPE_float32] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f32"),
-    [TP_DTYPE_float64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f64"),
-    [TP_DTYPE_complex64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_c64"),
-    [TP_DTYPE_complex128] = TP_KERNEL_INIT("matmul", "tp_k_matmul_c128"),
-    [TP_DTYPE_int64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_i64"),
+    [TP_DTYPE_float16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f16", accesses),
+    [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("matmul", "tp_k_matmul_bf16", accesses),
+    [TP_DTYPE_float32] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f32", accesses),
+    [TP_DTYPE_float64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_f64", accesses),
+    [TP_DTYPE_complex64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_c64", accesses),
+    [TP_DTYPE_complex128] = TP_KERNEL_INIT("matmul", "tp_k_matmul_c128", accesses),
+    [TP_DTYPE_int64] = TP_KERNEL_INIT("matmul", "tp_k_matmul_i64", accesses),
 };
 
 /* Limit of gridDim.y and gridDim.z; the kernel strides over the rest. */

@@ -2,9 +2,15 @@
 #include "../../kernels/args_normalize.h"
 #include "../internal.h"
 
-static tp__kernel_t softmax_rows[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "softmax_rows");
-static tp__kernel_t softmax_columns[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "softmax_columns");
-static tp__kernel_t layer_norms[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "layer_norm");
+static const tp__access_t softmax_accesses[] = {
+    TP_WRITES(tp_softmax_args_t, out), TP_READS(tp_softmax_args_t, input), {0}};
+static const tp__access_t norm_accesses[] = {
+    TP_WRITES(tp_layer_norm_args_t, out), TP_READS(tp_layer_norm_args_t, input),
+    TP_READS(tp_layer_norm_args_t, weight), TP_READS(tp_layer_norm_args_t, bias), {0}};
+
+static tp__kernel_t softmax_rows[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "softmax_rows", softmax_accesses);
+static tp__kernel_t softmax_columns[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "softmax_columns", softmax_accesses);
+static tp__kernel_t layer_norms[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "layer_norm", norm_accesses);
 
 /* Chooses rows->group and rows->aligned; addresses: of all that is read or written in vectors. */
 static void plan_rows(tp_rows_t *rows, int64_t count, int64_t size, size_t itemsize, uintptr_t addresses) {

@@ -31,14 +31,16 @@ static const struct {
 };
 enum { OP_COUNT = sizeof ops / sizeof *ops };
 
+static const tp__access_t accesses[] = {TP_WRITES(tp_reduce_args_t, out), TP_READS(tp_reduce_args_t, input), {0}};
+
 static tp__kernel_t row_kernels[TP_DTYPE_COUNT] = {
-#define KERNEL(dtype, suffix, element) [TP_DTYPE_##dtype] = TP_KERNEL_INIT("reduce", "tp_k_rows_" #suffix),
+#define KERNEL(dtype, suffix, element) [TP_DTYPE_##dtype] = TP_KERNEL_INIT("reduce", "tp_k_rows_" #suffix, accesses),
     TP_REDUCE_SOURCES(KERNEL)
 #undef KERNEL
 };
 
 static tp__kernel_t column_kernels[TP_DTYPE_COUNT] = {
-#define KERNEL(dtype, suffix, element) [TP_DTYPE_##dtype] = TP_KERNEL_INIT("reduce", "tp_k_columns_" #suffix),
+#define KERNEL(dtype, suffix, element) [TP_DTYPE_##dtype] = TP_KERNEL_INIT("reduce", "tp_k_columns_" #suffix, accesses),
     TP_REDUCE_SOURCES(KERNEL)
 #undef KERNEL
 };

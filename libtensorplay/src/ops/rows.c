@@ -2,14 +2,18 @@
 #include "../../kernels/fault.h"
 #include "selection.h"
 
+static const tp__access_t accesses[] = {
+    TP_WRITES(tp_rows_args_t, out), TP_READS(tp_rows_args_t, input), TP_READS(tp_rows_args_t, index.values),
+    {0}};
+
 /* By the unit's size in bytes. */
 static struct {
   size_t nbytes;
   tp__kernel_t kernel;
 } kernels[] = {
-    {16, TP_KERNEL_INIT("index", "tp_k_rows_16")}, {8, TP_KERNEL_INIT("index", "tp_k_rows_8")},
-    {4, TP_KERNEL_INIT("index", "tp_k_rows_4")},   {2, TP_KERNEL_INIT("index", "tp_k_rows_2")},
-    {1, TP_KERNEL_INIT("index", "tp_k_rows_1")},
+    {16, TP_KERNEL_INIT("index", "tp_k_rows_16", accesses)}, {8, TP_KERNEL_INIT("index", "tp_k_rows_8", accesses)},
+    {4, TP_KERNEL_INIT("index", "tp_k_rows_4", accesses)},   {2, TP_KERNEL_INIT("index", "tp_k_rows_2", accesses)},
+    {1, TP_KERNEL_INIT("index", "tp_k_rows_1", accesses)},
 };
 
 /* out (outer, index, inner) := a (outer, limit, inner) at index; all contiguous. */

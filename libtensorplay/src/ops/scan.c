@@ -13,12 +13,15 @@ static const struct {
 };
 enum { OP_COUNT = sizeof ops / sizeof *ops };
 
+static const tp__access_t accesses[] = {
+    TP_WRITES(tp_scan_args_t, out), TP_WRITES(tp_scan_args_t, totals), TP_READS(tp_scan_args_t, input), {0}};
+
 /* By the category of elements. */
 #define WIDE_KERNELS(form)                                     \
   {                                                            \
-    [TP_CATEGORY_INT] = TP_KERNEL_INIT("scan", form "_i64"),   \
-    [TP_CATEGORY_FLOAT] = TP_KERNEL_INIT("scan", form "_f64"), \
-    [TP_CATEGORY_COMPLEX] = TP_KERNEL_INIT("scan", form "_c128"), \
+    [TP_CATEGORY_INT] = TP_KERNEL_INIT("scan", form "_i64", accesses),   \
+    [TP_CATEGORY_FLOAT] = TP_KERNEL_INIT("scan", form "_f64", accesses), \
+    [TP_CATEGORY_COMPLEX] = TP_KERNEL_INIT("scan", form "_c128", accesses), \
   }
 static tp__kernel_t row_kernels[] = WIDE_KERNELS("tp_k_scan_rows");
 static tp__kernel_t column_kernels[] = WIDE_KERNELS("tp_k_scan_columns");

@@ -3,10 +3,20 @@
 
 #include "../../kernels/fault.h"
 
+static const tp__access_t read_accesses[] = {
+    TP_WRITES(tp_indexed_args_t, plain), TP_READS(tp_indexed_args_t, tensor),
+    TP_READS(tp_indexed_args_t, index.values), {0}};
+static const tp__access_t write_accesses[] = {
+    TP_WRITES(tp_indexed_args_t, tensor), TP_READS(tp_indexed_args_t, plain),
+    TP_READS(tp_indexed_args_t, index.values), {0}};
+static const tp__access_t offsets_accesses[] = {
+    TP_WRITES(tp_offsets_args_t, out), TP_READS(tp_offsets_args_t, indices[0].values),
+    TP_READS(tp_offsets_args_t, indices[1].values), {0}};
+
 /* By the unit's size in bytes. */
-static tp__kernel_t readers[] = TP_SIZE_KERNELS("index", "read");
-static tp__kernel_t writers[] = TP_SIZE_KERNELS("index", "write");
-static tp__kernel_t offsets_kernel = TP_KERNEL_INIT("index", "tp_k_offsets");
+static tp__kernel_t readers[] = TP_SIZE_KERNELS("index", "read", read_accesses);
+static tp__kernel_t writers[] = TP_SIZE_KERNELS("index", "write", write_accesses);
+static tp__kernel_t offsets_kernel = TP_KERNEL_INIT("index", "tp_k_offsets", offsets_accesses);
 
 /* ---- making one ---- */
 

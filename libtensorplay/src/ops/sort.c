@@ -2,13 +2,22 @@
 #include "../../kernels/args_sort.h"
 #include "../internal.h"
 
+static const tp__access_t whole_accesses[] = {TP_WRITES(tp_sort_args_t, out), TP_READS(tp_sort_args_t, input), {0}};
+static const tp__access_t keys_accesses[] = {TP_WRITES(tp_sort_args_t, keys), TP_READS(tp_sort_args_t, input), {0}};
+static const tp__access_t count_accesses[] = {TP_WRITES(tp_sort_args_t, counts), TP_READS(tp_sort_args_t, keys), {0}};
+static const tp__access_t move_accesses[] = {
+    TP_WRITES(tp_sort_args_t, next_keys), TP_WRITES(tp_sort_args_t, next_places),
+    TP_WRITES(tp_sort_args_t, out), TP_READS(tp_sort_args_t, keys), TP_READS(tp_sort_args_t, places),
+    TP_READS(tp_sort_args_t, counts), {0}};
+
 /* By the bytes of a key, 4 and 8. */
-#define KEY_KERNELS(name) {TP_KERNEL_INIT("sort", name "_32"), TP_KERNEL_INIT("sort", name "_64")}
-static tp__kernel_t short_kernels[] = KEY_KERNELS("tp_k_sort_short");
-static tp__kernel_t medium_kernels[] = KEY_KERNELS("tp_k_sort_medium");
-static tp__kernel_t keys_kernels[] = KEY_KERNELS("tp_k_sort_keys");
-static tp__kernel_t count_kernels[] = KEY_KERNELS("tp_k_sort_count");
-static tp__kernel_t move_kernels[] = KEY_KERNELS("tp_k_sort_move");
+#define KEY_KERNELS(name, accesses) \
+  {TP_KERNEL_INIT("sort", name "_32", accesses), TP_KERNEL_INIT("sort", name "_64", accesses)}
+static tp__kernel_t short_kernels[] = KEY_KERNELS("tp_k_sort_short", whole_accesses);
+static tp__kernel_t medium_kernels[] = KEY_KERNELS("tp_k_sort_medium", whole_accesses);
+static tp__kernel_t keys_kernels[] = KEY_KERNELS("tp_k_sort_keys", keys_accesses);
+static tp__kernel_t count_kernels[] = KEY_KERNELS("tp_k_sort_count", count_accesses);
+static tp__kernel_t move_kernels[] = KEY_KERNELS("tp_k_sort_move", move_accesses);
 
 typedef struct target {
   int32_t device;

@@ -4,7 +4,11 @@
 
 static const char operation[] = "where";
 
-static tp__kernel_t kernels[] = TP_SIZE_KERNELS("where", "where");
+static const tp__access_t accesses[] = {
+    TP_WRITES(tp_where_args_t, out), TP_READS(tp_where_args_t, condition),
+    TP_READS(tp_where_args_t, operands[0]), TP_READS(tp_where_args_t, operands[1]), {0}};
+
+static tp__kernel_t kernels[] = TP_SIZE_KERNELS("where", "where", accesses);
 
 static tp_status_t check(const tp_tensor_t *condition, const tp_tensor_t *a, const tp_tensor_t *b) {
   if (condition->dtype != TP_DTYPE_bool)

@@ -52,7 +52,9 @@ void *tp_pinned_alloc(size_t nbytes) {
     keep_to_bound();
   }
   pthread_mutex_unlock(&tp__pinned.lock);
-  return block ? tp__pinned_address(block) : NULL;
+  if (!block) return NULL;
+  tp__order_alloc(tp__pinned_address(block), nbytes, NULL);
+  return tp__pinned_address(block);
 }
 
 void tp_pinned_free(void *address) {
@@ -61,6 +63,7 @@ void tp_pinned_free(void *address) {
   tp__pinned_block_t *block = tp__pinned_find(address, 1);
   if (block && block->state == TP_PINNED_LIVE && tp__pinned_address(block) == address) {
     tp__pinned_count(TP_HOST_STAT_requested_bytes, -(int64_t)block->requested);
+    tp__order_forget(address, block->requested);
     tp__pinned_retire(block);
     keep_to_bound();
   }

@@ -19,6 +19,7 @@ __all__ = [
     "IndexTypeError",
     "InternalError",
     "InvalidArgumentError",
+    "OrderError",
     "OutOfMemoryError",
     "OutOfRangeError",
     "SizeOverflowError",
@@ -173,6 +174,53 @@ class BackendUnavailableError(TensorPlayError):
 
 class StateError(TensorPlayError):
     """The object is not in a state that allows the call."""
+
+
+class OrderError(TensorPlayError):
+    """Two pieces of work use the same memory, one of them to write, and no wait orders them.
+
+    The checker of the backend raises it (``tensorplay.cuda.sanitizer``) for the one that was queued later.
+
+    Parameters
+    ----------
+    message : str
+    **facts
+        Attributes of those below.
+
+    Attributes
+    ----------
+    operations : tuple of str
+        The earlier and the later one, ``("fill", "add")`` for example; so are all pairs.
+    streams : tuple of int
+        Handles of their streams; 0 is the default stream.
+    devices : tuple of int
+        Devices of those streams.
+    places : tuple of str
+        Their lines of the program, ``"train.py:12"`` for example.
+    writes : tuple of bool
+        Whether they write the memory.
+    missing : str
+        ``"wait_stream"`` of the later stream for the earlier one, or ``"record_stream"`` of a tensor that was dropped
+        while the earlier one used it.
+    address, nbytes : int
+        The memory; its bytes are 0 where they are not known.
+    allocated : str
+        The line of the program that allocated it.
+    """
+
+    operations: tuple[str, str] = ("", "")
+    streams: tuple[int, int] = (0, 0)
+    devices: tuple[int, int] = (0, 0)
+    places: tuple[str, str] = ("", "")
+    writes: tuple[bool, bool] = (False, False)
+    missing: str = ""
+    address: int = 0
+    nbytes: int = 0
+    allocated: str = ""
+
+    def __init__(self, message: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        self.__dict__.update(facts)
 
 
 class InternalError(TensorPlayError):

@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
+from . import sanitizer
 from .device import (
     DeviceProperties,
     current_device,
@@ -112,6 +113,7 @@ __all__ = [
     "reset_accumulated_memory_stats",
     "reset_peak_host_memory_stats",
     "reset_peak_memory_stats",
+    "sanitizer",
     "seed",
     "seed_all",
     "set_device",

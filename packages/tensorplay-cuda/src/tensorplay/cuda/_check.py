@@ -10,13 +10,13 @@ from typing import Any
 
 from tensorplay import _operands, _plugins, errors
 
-from . import _shortage
+from . import _reports, _shortage
 from ._library import native
 from ._tables import STATUSES
 
 _CODES = {name: status for status, (name, _, _) in STATUSES.items()}
 _EXPLAINED = {_CODES[name] for name in ("INVALID_ARGUMENT", "DTYPE", "SHAPE", "DEVICE", "INDEX", "OVERFLOW", "STATE")}
-_OUT_OF_MEMORY, _STATE = _CODES["OUT_OF_MEMORY"], _CODES["STATE"]
+_OUT_OF_MEMORY, _STATE, _ORDER = _CODES["OUT_OF_MEMORY"], _CODES["STATE"], _CODES["ORDER"]
 _INITIALIZATION_ERROR = 3  # cudaErrorInitializationError
 
 
@@ -33,6 +33,8 @@ def failure() -> errors.TensorPlayError:
         if native.is_forked and code == _INITIALIZATION_ERROR:
             text += " (CUDA was started before this process was forked: use the start method 'spawn')"
         return kind(text, code, _text(native.tp_error_cuda_name()), _text(native.tp_error_operation()))
+    if status == _ORDER:
+        return _reports.last()
     return _shortage.error_of(text) if status == _OUT_OF_MEMORY else kind(text)
 
 

@@ -44,8 +44,10 @@ def are_recorded() -> bool:
     return bool(_listeners)
 
 
-def keep(used: Iterable[int]) -> None:
-    """Forgets all stacks but these."""
+def keep(name: str, used: Iterable[int]) -> None:
+    """Forgets all stacks but these, unless others than the one of that name may hold some."""
+    if _listeners - {name}:
+        return
     wanted = set(used)
     # Copies: other threads may add stacks meanwhile.
     for key, number in _numbers.copy().items():

@@ -16,6 +16,7 @@ STATUSES: dict[int, tuple[str, str | None, str]] = {
     -11: ("STATE", "StateError", "the object is not in a state that allows the call"),
     -12: ("INTERNAL", "InternalError", "a defect of TensorPlay itself"),
     -13: ("EXCHANGE", "ExchangeError", "memory of another library that cannot be shared as it is"),
+    -14: ("ORDER", "OrderError", "work that nothing orders uses the same memory"),
 }
 
 # In the order of tp_memory_stats.
