@@ -92,7 +92,7 @@ TP_API void tp_origin_set_hook(tp_origin_hook_t hook);
 #define TP_ORDER_ERROR 1
 #define TP_ORDER_COLLECT 2
 
-/* Two pieces of work that use the same memory, one of them to write, and no wait orders them: [0] was queued earlier. */
+/* Two pieces of work that use the same memory, one of them to write, and that no wait orders: [0] came earlier. */
 typedef struct tp_order_report {
   const char *operations[2]; /* static text */
   tp_stream_t *streams[2];

@@ -23,7 +23,8 @@ static tp__kernel_t cast_any[] = {
 /* Elements as they are. */
 static tp__kernel_t move_places[] = TP_SIZE_KERNELS("copy", "move_places", move_accesses);
 static tp__kernel_t move_strided[] = TP_SIZE_KERNELS("copy", "move", copy_accesses);
-static tp__kernel_t turn[] = TP_SIZE_KERNELS("copy", "turn", turn_accesses); /* not of 16: its tiles are too large for shared memory */
+/* Not of 16: its tiles are too large for shared memory. */
+static tp__kernel_t turn[] = TP_SIZE_KERNELS("copy", "turn", turn_accesses);
 
 /* Elements of a dimension that is worth tiles. */
 #define TURN_LEAST 16

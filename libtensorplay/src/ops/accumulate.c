@@ -12,8 +12,10 @@ static const tp__access_t runs_accesses[] = {
 static tp__kernel_t add_bool = TP_KERNEL_INIT("accumulate", "tp_k_add_bool", add_accesses);
 /* By the bytes of an element. */
 static tp__kernel_t add[] = {
-    [1] = TP_KERNEL_INIT("accumulate", "tp_k_add_1", add_accesses), [2] = TP_KERNEL_INIT("accumulate", "tp_k_add_2", add_accesses),
-    [4] = TP_KERNEL_INIT("accumulate", "tp_k_add_4", add_accesses), [8] = TP_KERNEL_INIT("accumulate", "tp_k_add_8", add_accesses)};
+    [1] = TP_KERNEL_INIT("accumulate", "tp_k_add_1", add_accesses),
+    [2] = TP_KERNEL_INIT("accumulate", "tp_k_add_2", add_accesses),
+    [4] = TP_KERNEL_INIT("accumulate", "tp_k_add_4", add_accesses),
+    [8] = TP_KERNEL_INIT("accumulate", "tp_k_add_8", add_accesses)};
 static tp__kernel_t runs[TP_DTYPE_COUNT] = {
     [TP_DTYPE_float16] = TP_KERNEL_INIT("accumulate", "tp_k_runs_f16", runs_accesses),
     [TP_DTYPE_bfloat16] = TP_KERNEL_INIT("accumulate", "tp_k_runs_bf16", runs_accesses),

@@ -9,7 +9,8 @@ static const tp__access_t norm_accesses[] = {
     TP_READS(tp_layer_norm_args_t, weight), TP_READS(tp_layer_norm_args_t, bias), {0}};
 
 static tp__kernel_t softmax_rows[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "softmax_rows", softmax_accesses);
-static tp__kernel_t softmax_columns[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "softmax_columns", softmax_accesses);
+static tp__kernel_t softmax_columns[TP_DTYPE_COUNT] =
+    TP_FLOAT_KERNELS("normalize", "softmax_columns", softmax_accesses);
 static tp__kernel_t layer_norms[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("normalize", "layer_norm", norm_accesses);
 
 /* Chooses rows->group and rows->aligned; addresses: of all that is read or written in vectors. */

@@ -1,8 +1,8 @@
 /* What work reads and writes: for each storage the accesses that later ones may have to come behind, which are the last
  * write and the reads since, one for each stream.
  *
- * Memory keeps the accesses of the block that was there before, as far as neither the order of the block's own stream nor
- * record_stream covers them: so the next owner's first work meets what a stream still does that nobody named. */
+ * Memory keeps the accesses of the block that was there before, as far as neither the order of the block's own stream
+ * nor record_stream covers them: so the next owner's first work meets what a stream still does that nobody named. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,8 +99,8 @@ static bool add(storage_t *storage, const access_t *access) {
   return true;
 }
 
-/* Drops what the next owner need not care about: what the owner's stream comes behind, what the allocator waits for, and
- * work of captures underway, which does not run now. */
+/* Drops what the next owner need not care about: what the owner's stream comes behind, what the allocator waits
+ * for, and work of captures underway, which does not run now. */
 static void settle(storage_t *storage) {
   int32_t kept = 0, lane = tp__order_lane(storage->owner, 0);
   for (int32_t i = 0; i < storage->count; i++) {

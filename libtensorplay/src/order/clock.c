@@ -59,8 +59,9 @@ static int32_t make(tp_stream_t *stream, uint64_t capture) {
 static void follow_legacy(tp__lane_t *self) {
   for (int32_t i = 0; i < lane_count && self->blocking; i++) {
     const tp__lane_t *other = &lanes[i];
-    if (!other->stream || !other->blocking || tp_stream_device(other->stream) != tp_stream_device(self->stream)) continue;
-    if (is_default(self->stream) || is_default(other->stream)) join(self->known, other->known);
+    if (!other->stream || !other->blocking || other->capture) continue;
+    bool ordered = is_default(self->stream) || is_default(other->stream);
+    if (ordered && tp_stream_device(other->stream) == tp_stream_device(self->stream)) join(self->known, other->known);
   }
 }
 

@@ -34,14 +34,14 @@ tp_status_t tp__order_report(const tp_order_report_t *report) {
     return TP_OK;
   }
   last = *report;
-  char streams[2][64];
+  char first[64], second[64];
   const char *verbs[] = {"reads", "writes"};
   const char *missing = report->is_reused ? "the memory was dropped without record_stream() for that stream"
                                           : "wait_stream() is missing between them";
-  return tp__error_set(TP_ORDER, report->operations[1], "%s memory on %s that %s %s on %s, and nothing orders the two: %s",
-                       verbs[report->writes[1]], describe(report->streams[1], streams[1], sizeof streams[1]),
-                       report->operations[0], verbs[report->writes[0]],
-                       describe(report->streams[0], streams[0], sizeof streams[0]), missing);
+  return tp__error_set(TP_ORDER, report->operations[1],
+                       "%s memory on %s that %s %s on %s, and nothing orders the two: %s", verbs[report->writes[1]],
+                       describe(report->streams[1], second, sizeof second), report->operations[0],
+                       verbs[report->writes[0]], describe(report->streams[0], first, sizeof first), missing);
 }
 
 tp_status_t tp_order_set_mode(int32_t mode) {

@@ -77,7 +77,9 @@ def _record_memory_history(
         if not mode and not native.is_started:
             return
         check(native.tp_memory_record_history(0, max_entries))
-        _origins.keep(__name__, {origin for index in range(native.tp_device_count()) for origin in _reading.origins(index)})
+        _origins.keep(
+            __name__, {origin for index in range(native.tp_device_count()) for origin in _reading.origins(index)}
+        )
         _origins.listen(__name__, bool(mode & _ORIGINS))
         if mode:
             check(native.tp_memory_record_history(mode, max_entries))

@@ -37,9 +37,7 @@ def _error_of(report: Any) -> OrderError:
     writes = tuple(bool(writes) for writes in report.writes)
     names = [
         f"{operation} ({_VERBS[written]}, on {_name(stream, device)}, at {place})"
-        for operation, written, stream, device, place in zip(
-            operations, writes, streams, devices, places, strict=True
-        )
+        for operation, written, stream, device, place in zip(operations, writes, streams, devices, places, strict=True)
     ]
     memory = f"{report.nbytes} bytes at {report.address:#x}" if report.nbytes else f"memory at {report.address:#x}"
     allocated = _place(frames[report.storage_origin])

@@ -35,8 +35,8 @@ def enable(mode: Literal["error", "collect"] = "error") -> None:
     Parameters
     ----------
     mode : {"error", "collect"}
-        An `tensorplay.errors.OrderError` at the call that queues the later work, which is then not queued; or reports that
-        `reports` gives, while the program goes on.
+        A `tensorplay.errors.OrderError` at the call that would queue the later work, which is then not queued; or
+        reports that `reports` gives, while the program goes on.
     """
     global _enabled
     if mode not in _MODES:
