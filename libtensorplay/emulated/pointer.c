@@ -13,8 +13,13 @@
 #include "include/host_device.h"
 
 #define GiB ((size_t)1 << 30)
+#ifdef __SANITIZE_THREAD__ /* leaves 1.5 TiB of addresses, of which chance takes up to 1 */
+#define DEVICE_SPACE (16 * GiB)
+#define RESERVED_SPACE (96 * GiB)
+#else
 #define DEVICE_SPACE (32 * GiB) /* twice the most memory of a device, so that gaps never make it short */
 #define RESERVED_SPACE (256 * GiB)
+#endif
 #define SPACE (EMU_MAX_DEVICES * DEVICE_SPACE + RESERVED_SPACE)
 #define PAGE ((size_t)4096)
 

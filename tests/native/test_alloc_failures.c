@@ -1,4 +1,4 @@
-/* A recorded run in which one call of the driver fails, for every call that it makes: nothing is lost, whatever happens. */
+/* A recorded run in which one call of the driver fails, for every call that it makes: nothing is lost. */
 #include "alloc_case.h"
 
 enum { STEPS = 40, SLOTS = 8, MAX_CALLS = 100 };
