@@ -35,11 +35,13 @@ LIVE = 10_000
 # Rows of Python: (what, statement, aim for ours / torch).
 PYTHON = [
     ("Python: empty and drop", "lib.empty(256, device='cuda')", 0.5),
+    ("Python: pinned 1 KiB and drop", "lib.empty(256, pin_memory=True)", 0.8),
     ("Python: memory_allocated()", "cuda.memory_allocated()", 0.01),
     ("Python: memory_stats()", "cuda.memory_stats()", 0.3),
 ]
 CUPY = {
     "Python: empty and drop": "lib.empty(256, 'f')",
+    "Python: pinned 1 KiB and drop": "lib.cuda.alloc_pinned_memory(1024)",
     "Python: memory_allocated()": "lib.get_default_memory_pool().used_bytes()",
 }
 

@@ -1,4 +1,4 @@
-"""Copies between the host's pageable memory and a device, and loading a file, beside torch in the same process.
+"""Copies between the host's memory and a device, and loading a file, beside torch in the same process.
 
     python tests/benchmarks/transfers.py [--mib SIZE]
 
@@ -65,14 +65,19 @@ def main() -> None:
     array = np.full(nbytes // 4, 1.0, np.float32)
     host, device = tensorplay.from_numpy(array), tensorplay.empty(array.size, device="cuda")
     torch = find_torch()
-    to_device = from_device = None
+    pinned = host.pin_memory()
+    to_device = from_device = from_pinned = to_pinned = None
     if torch is not None:
         there = torch.empty(array.size, device="cuda")
         here = torch.from_numpy(array)
+        fast = here.pin_memory()
         to_device, from_device = lambda: there.copy_(here), there.cpu
+        from_pinned, to_pinned = lambda: there.copy_(fast, True), lambda: fast.copy_(there, True)
     rows = [
         row("pageable to device", nbytes, lambda: device.copy_(host), to_device, 1.5),
         row("device to pageable", nbytes, device.cpu, from_device, 1.0),
+        row("pinned to device", nbytes, lambda: device.copy_(pinned, non_blocking=True), from_pinned, 0.95),
+        row("device to pinned", nbytes, lambda: pinned.copy_(device, non_blocking=True), to_pinned, 0.95),
     ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "weights.safetensors"

@@ -53,6 +53,18 @@ def large_copies() -> Any:
     return (first.cpu() + second.cpu()).sum().item()
 
 
+def pinned_copies() -> Any:
+    cuda.empty_host_cache()
+    with cuda.stream(cuda.Stream()):
+        sent = tp.arange(30_000, pin_memory=True)
+        there = sent.to("cuda", tp.float32, non_blocking=True)
+        del sent
+        back, into = there.cpu(non_blocking=True), tp.zeros(30_000, pin_memory=True)
+        into.copy_(there, non_blocking=True)
+        cuda.current_stream().synchronize()
+        return back.sum().item(), into.sum().item(), back.is_pinned()
+
+
 def reductions() -> Any:
     a, i = tp.ones(300, 500, device="cuda"), tp.arange(1000, device="cuda")
     sums = a.sum().item(), a.mean(0).tolist()[:3], i.sum(dtype=tp.float32).item(), (i > 0).any().item()
@@ -132,8 +144,8 @@ def exchange() -> Any:
 
 
 PROGRAMS = [
-    elementwise, copies, copies_between_devices, large_copies, reductions, products_and_rows, random_numbers,
-    streams_and_events, memory, exchange,
+    elementwise, copies, copies_between_devices, large_copies, pinned_copies, reductions, products_and_rows,
+    random_numbers, streams_and_events, memory, exchange,
 ]  # fmt: skip
 
 
@@ -143,7 +155,8 @@ def state() -> tuple[Any, ...]:
     for index in (0, 1):
         cuda.synchronize(index)
     streams = cuda.current_stream(0), cuda.current_stream(1)
-    return cuda.current_device(), streams, cuda.memory_allocated(0), cuda.memory_allocated(1)
+    pinned = cuda.host_memory_stats()["active_bytes.current"]
+    return cuda.current_device(), streams, cuda.memory_allocated(0), cuda.memory_allocated(1), pinned
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

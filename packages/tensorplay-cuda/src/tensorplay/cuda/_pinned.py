@@ -19,6 +19,7 @@ from ._summary import nested
 from ._tables import HOST_STATISTICS
 
 _SORTED = sorted((name, key) for key, name in enumerate(HOST_STATISTICS))
+_host = _plugins.get("cpu")
 _new = object.__new__
 
 
@@ -39,7 +40,7 @@ class Pinned(Backend):
             raise
         tensor: Tensor = _new(Tensor)
         tensor._impl = array
-        tensor._backend = _plugins.get("cpu")
+        tensor._backend = _host
         return tensor
 
     def is_pinned(self, address: int) -> bool:
