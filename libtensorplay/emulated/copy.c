@@ -19,20 +19,31 @@ typedef struct fill {
   size_t nbytes;
 } fill_t;
 
+/* Device memory may be gone by the time a graph runs: where the bytes lie is looked up then. */
+static unsigned char *reach(const void *address, size_t nbytes, const char *operation) {
+  int device;
+  unsigned char *host;
+  if (emu_locate(address, nbytes, &device, &host) != EMU_INVALID) return host;
+  emu_fault_note("%s: %zu bytes at %p lie in no live allocation of a device", operation, nbytes, address);
+  return NULL;
+}
+
 static cudaError_t run_copy(int device, void *payload) {
   const copy_t *copy = payload;
   (void)device;
-  if (!emu_is_there(copy->target, copy->nbytes) || !emu_is_there(copy->source, copy->nbytes))
-    return cudaErrorIllegalAddress;
-  memmove(copy->target, copy->source, copy->nbytes);
+  unsigned char *target = reach(copy->target, copy->nbytes, "copy");
+  const unsigned char *source = reach(copy->source, copy->nbytes, "copy");
+  if (!target || !source) return cudaErrorIllegalAddress;
+  memmove(target, source, copy->nbytes);
   return cudaSuccess;
 }
 
 static cudaError_t run_fill(int device, void *payload) {
   const fill_t *fill = payload;
   (void)device;
-  if (!emu_is_there(fill->target, fill->nbytes)) return cudaErrorIllegalAddress;
-  memset(fill->target, fill->value, fill->nbytes);
+  unsigned char *target = reach(fill->target, fill->nbytes, "fill");
+  if (!target) return cudaErrorIllegalAddress;
+  memset(target, fill->value, fill->nbytes);
   return cudaSuccess;
 }
 
@@ -48,35 +59,32 @@ static bool direction_fits(enum cudaMemcpyKind kind, bool from_device, bool to_d
 }
 
 /* Pageable host memory is read before the call returns, and written before it returns: only device and
- * pinned memory are touched when the piece runs. *out_wait tells whether the call must wait. */
+ * pinned memory are touched when the piece runs. *out_wait tells whether the call must wait. In a capture all
+ * memory is touched when the graph runs. */
 static cudaError_t queue_copy(copy_t copy, enum cudaMemcpyKind kind, emu_stream_t *stream, bool *out_wait) {
   int device;
-  unsigned char *host;
+  unsigned char *to_host, *from_host;
   *out_wait = false;
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-  if (copy.nbytes == 0) return cudaSuccess;
-  emu_place_t to = emu_locate(copy.target, copy.nbytes, &device, &host);
-  copy.target = host;
-  emu_place_t from = emu_locate(copy.source, copy.nbytes, &device, &host);
-  copy.source = host;
+  if (copy.nbytes == 0) return emu_capture_check(stream);
+  emu_place_t to = emu_locate(copy.target, copy.nbytes, &device, &to_host);
+  emu_place_t from = emu_locate(copy.source, copy.nbytes, &device, &from_host);
   if (to == EMU_INVALID || from == EMU_INVALID || !copy.target || !copy.source) return cudaErrorInvalidValue;
   if (!direction_fits(kind, from == EMU_DEVICE, to == EMU_DEVICE)) return cudaErrorInvalidValue;
 
-  bool snapshot = from == EMU_PAGEABLE && to != EMU_PAGEABLE;
-  emu_piece_t *piece = emu_piece_new(sizeof copy + (snapshot ? copy.nbytes : 0));
+  bool snapshot = from == EMU_PAGEABLE && to != EMU_PAGEABLE && !stream->capture;
+  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeMemcpy, sizeof copy + (snapshot ? copy.nbytes : 0));
   if (!piece) return cudaErrorMemoryAllocation;
-  if (snapshot) {
-    copy.source = memcpy(piece->payload + sizeof copy, copy.source, copy.nbytes);
-  }
+  if (snapshot) copy.source = memcpy(piece->payload + sizeof copy, copy.source, copy.nbytes);
   *(copy_t *)piece->payload = copy;
   bool on_device = from == EMU_DEVICE && to == EMU_DEVICE;
   piece->run = run_copy;
+  piece->pageable = from == EMU_PAGEABLE || to == EMU_PAGEABLE;
   piece->cost_ns = EMU_PIECE_NS + copy.nbytes / (on_device ? DEVICE_BYTES_PER_NS : HOST_BYTES_PER_NS);
   piece->patience = emu_copy_patience();
-  emu_push(stream, piece);
-  *out_wait = to == EMU_PAGEABLE;
-  return cudaSuccess;
+  *out_wait = to == EMU_PAGEABLE && !stream->capture;
+  return emu_enqueue(stream, piece);
 }
 
 static cudaError_t copy_async(copy_t copy, enum cudaMemcpyKind kind, cudaStream_t handle) {
@@ -99,9 +107,11 @@ static cudaError_t copy_now(copy_t copy, enum cudaMemcpyKind kind) {
   int device;
   unsigned char *host;
   emu_stream_t *stream = emu_stream_find(cudaStreamLegacy);
+  cudaError_t error = emu_capture_check_wait(stream);
+  if (error) return error;
   bool on_device = emu_locate(copy.target, copy.nbytes, &device, &host) == EMU_DEVICE &&
                    emu_locate(copy.source, copy.nbytes, &device, &host) == EMU_DEVICE;
-  cudaError_t error = queue_copy(copy, kind, stream, &wait);
+  error = queue_copy(copy, kind, stream, &wait);
   if (error || on_device) return error;
   emu_run_stream(stream);
   return emu_context_error(stream->device);
@@ -139,16 +149,15 @@ static cudaError_t fill_async(void *target, int value, size_t nbytes, cudaStream
   unsigned char *host;
   emu_stream_t *stream = emu_stream_find(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  if (nbytes == 0) return cudaSuccess;
+  if (nbytes == 0) return emu_capture_check(stream);
   emu_place_t place = emu_locate(target, nbytes, &device, &host);
   if (place != EMU_DEVICE && place != EMU_PINNED) return cudaErrorInvalidValue;
-  emu_piece_t *piece = emu_piece_new(sizeof(fill_t));
+  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeMemset, sizeof(fill_t));
   if (!piece) return cudaErrorMemoryAllocation;
-  *(fill_t *)piece->payload = (fill_t){host, value, nbytes};
+  *(fill_t *)piece->payload = (fill_t){target, value, nbytes};
   piece->run = run_fill;
   piece->cost_ns = EMU_PIECE_NS + nbytes / DEVICE_BYTES_PER_NS;
-  emu_push(stream, piece);
-  return cudaSuccess;
+  return emu_enqueue(stream, piece);
 }
 
 cudaError_t cudaMemsetAsync(void *target, int value, size_t nbytes, cudaStream_t stream) {

@@ -144,6 +144,8 @@ static cudaError_t set(int device) {
 cudaError_t cudaSetDevice(int device) { EMU_RETURN(cudaSetDevice, false, set(device)); }
 
 static cudaError_t synchronize(void) {
+  cudaError_t error = emu_capture_check_device_wait(current);
+  if (error) return error;
   emu_run_device(current);
   return devices[current].error;
 }
@@ -207,6 +209,8 @@ static cudaError_t enable_peer(int peer, unsigned int flags) {
   if (flags) return cudaErrorInvalidValue;
   if (!exists(peer) || peer == current) return cudaErrorInvalidDevice;
   if (devices[current].peer[peer]) return cudaErrorPeerAccessAlreadyEnabled;
+  cudaError_t error = emu_capture_check_unsafe();
+  if (error) return error;
   devices[current].peer[peer] = true;
   return cudaSuccess;
 }

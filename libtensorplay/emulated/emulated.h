@@ -3,6 +3,8 @@
  *   piece    one unit of queued work: a kernel, a copy, a fill, a record, a wait, a host function.
  *   stream   the pieces that are still to run, in order.
  *   mark     a point in a stream: what an event records, what a stream waits for.
+ *   node     a piece that a graph keeps, and the nodes that it depends on.
+ *   capture  makes nodes of what is queued on its streams. A stream's tail: what its next node depends on.
  *   range    one live allocation, of a device or of pinned host memory, or one mapping of virtual memory.
  *
  * Names begin with emu_ because these files are linked together with src/, whose shared names begin with
@@ -44,6 +46,9 @@ typedef struct emu_mark {
 
 typedef struct emu_piece {
   struct emu_piece *next;
+  int device;             /* of the stream on which it was queued or captured */
+  enum cudaGraphNodeType type;
+  size_t payload_nbytes;
   uint64_t order;         /* number among all pieces of the process, in the order of the calls */
   uint64_t not_before_ns; /* virtual time of the call */
   uint64_t cost_ns;
@@ -52,8 +57,20 @@ typedef struct emu_piece {
   emu_mark_t *completes;                               /* or NULL */
   cudaError_t (*run)(int device, void *payload);       /* or NULL; an error is the device's end */
   bool unlocked;                                       /* run without the lock */
+  bool pageable;                                       /* a copy of pageable memory that a capture recorded */
   _Alignas(16) unsigned char payload[];
 } emu_piece_t;
+
+typedef struct emu_node emu_node_t;
+typedef struct emu_graph emu_graph_t;
+typedef struct emu_capture emu_capture_t;
+
+/* Nodes without repetition, in the order of their coming. */
+typedef struct emu_nodes {
+  emu_node_t **items;
+  size_t count;
+  size_t room;
+} emu_nodes_t;
 
 struct emu_stream {
   emu_stream_t *next_free;
@@ -67,11 +84,15 @@ struct emu_stream {
   emu_piece_t *last;
   size_t count;
   uint64_t clock_ns; /* virtual time at which its last finished piece ended */
+  emu_capture_t *capture; /* that it takes part in, or NULL */
+  emu_nodes_t tail;
+  cudaGraphEdgeData *edges; /* zeros, as many as the tail has nodes: for cudaStreamGetCaptureInfo */
 };
 
 /* A zeroed piece with room for a payload, NULL when the host has no memory. */
-emu_piece_t *emu_piece_new(size_t payload_nbytes);
-/* Queues a piece and owns it from then on. */
+emu_piece_t *emu_piece_new(enum cudaGraphNodeType type, size_t payload_nbytes);
+void emu_piece_free(emu_piece_t *piece);
+/* Queues a piece, whatever captures there are, and owns it from then on. */
 void emu_push(emu_stream_t *stream, emu_piece_t *piece);
 /* Runs until the stream's pieces up to `order` are done, and by the seed others. */
 void emu_run_until(emu_stream_t *stream, uint64_t order);
@@ -107,6 +128,53 @@ bool emu_stream_blocking(const emu_stream_t *stream);
 /* Called when the last piece of a destroyed stream is done. */
 void emu_stream_drained(emu_stream_t *stream);
 
+/* ---- capture.c ---- */
+/* Queues a piece of work, or makes a node of it where the stream is captured. Owns the piece also when it fails. */
+cudaError_t emu_enqueue(emu_stream_t *stream, emu_piece_t *piece);
+/* Why nothing may be queued on a stream now: its capture is spoiled, or it is the legacy stream, which would
+ * wait for blocking streams that are captured (which spoils them). */
+cudaError_t emu_capture_check(emu_stream_t *stream);
+/* Why a stream may not be waited for or asked now. */
+cudaError_t emu_capture_check_wait(emu_stream_t *stream);
+cudaError_t emu_capture_check_device_wait(int device);
+/* Why a call that captures do not see is forbidden to this thread now; the captures that forbid it are spoiled. */
+cudaError_t emu_capture_check_unsafe(void);
+/* The stream waits for a captured event: it joins the capture, where it is in none. */
+cudaError_t emu_capture_join(emu_stream_t *stream, emu_capture_t *capture, const emu_nodes_t *tail);
+void emu_capture_spoil(emu_capture_t *capture);
+emu_capture_t *emu_capture_retain(emu_capture_t *capture);
+void emu_capture_release(emu_capture_t *capture);
+/* A stream in a capture is destroyed. */
+void emu_capture_leave(emu_stream_t *stream);
+
+/* ---- graph.c ---- */
+struct emu_node {
+  emu_graph_t *graph;
+  emu_piece_t *piece;       /* of which each launch queues a copy */
+  emu_nodes_t dependencies; /* earlier nodes of the graph */
+  bool reached;             /* scratch of emu_nodes_reach */
+};
+
+struct emu_graph {
+  emu_graph_t *next; /* of all that live */
+  emu_nodes_t nodes; /* in the order in which they were made, so each behind its dependencies */
+  int captures;      /* that are adding to it */
+};
+
+/* A new graph, NULL when the host has no memory. */
+emu_graph_t *emu_graph_new(void);
+void emu_graph_free(emu_graph_t *graph);
+emu_graph_t *emu_graph_find(cudaGraph_t handle);
+/* A new node of the graph, which owns the piece from then on; NULL when the host has no memory. */
+emu_node_t *emu_graph_add(emu_graph_t *graph, emu_piece_t *piece, const emu_nodes_t *dependencies);
+/* Whether all of these handles are nodes of the graph. */
+bool emu_graph_has(const emu_graph_t *graph, const cudaGraphNode_t *handles, size_t count);
+/* Adds those that are not yet among them; false when the host has no memory. */
+bool emu_nodes_add(emu_nodes_t *nodes, emu_node_t *const *items, size_t count);
+void emu_nodes_clear(emu_nodes_t *nodes);
+/* Whether the graph's nodes `wanted` are among these or what these depend on. */
+bool emu_nodes_reach(const emu_graph_t *graph, const emu_nodes_t *nodes, const emu_nodes_t *wanted);
+
 /* ---- pointer.c: which memory an address belongs to ---- */
 
 typedef struct emu_range {
@@ -128,8 +196,6 @@ const emu_range_t *emu_range_find(uintptr_t address, bool end, emu_place_t *out_
 uintptr_t emu_range_make(int device, size_t nbytes);
 /* Gives the range that begins at an address back; its size, 0 when none begins there. */
 size_t emu_range_drop(uintptr_t begin);
-/* Whether memory that emu_locate gave is still there; true for what is no device's. */
-bool emu_is_there(const void *host, size_t nbytes);
 /* Addresses without memory; 0 when there are none left. They go back as a whole, once nothing is mapped there. */
 uintptr_t emu_reservation_make(size_t nbytes, size_t alignment);
 bool emu_reservation_drop(uintptr_t begin, size_t nbytes);
@@ -205,6 +271,7 @@ _Noreturn void emu_kernel_fault(cudaError_t error, const char *format, ...)
 #define EMU_FAULT_NBYTES 256
 /* EMU_FAULT_NBYTES of text. */
 const char *emu_fault_text(void);
+void emu_fault_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void emu_fault_clear(void);
 /* The device whose kernel runs now. */
 int emu_kernel_device(void);

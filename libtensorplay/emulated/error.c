@@ -28,6 +28,7 @@ static const struct {
     ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered")
     ERROR(cudaErrorInvalidPtx, "a PTX JIT compilation failed")
     ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle")
+    ERROR(cudaErrorIllegalState, "the operation cannot be performed in the present state")
     ERROR(cudaErrorSymbolNotFound, "named symbol not found")
     ERROR(cudaErrorNotReady, "device not ready")
     ERROR(cudaErrorIllegalAddress, "an illegal memory access was encountered")
@@ -41,6 +42,14 @@ static const struct {
     ERROR(cudaErrorNotSupported, "operation not supported")
     ERROR(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing")
     ERROR(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture")
+    ERROR(cudaErrorStreamCaptureMerge, "operation would result in a merge of separate capture sequences")
+    ERROR(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began")
+    ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work")
+    ERROR(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream")
+    ERROR(cudaErrorStreamCaptureImplicit,
+          "operation would make the legacy stream depend on a capturing blocking stream")
+    ERROR(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream")
+    ERROR(cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread")
     ERROR(cudaErrorUnknown, "unknown error")
 #undef ERROR
 };

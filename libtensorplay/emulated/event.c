@@ -11,7 +11,9 @@ typedef struct event {
   struct event *next_free;
   int device;
   unsigned int flags;
-  emu_mark_t *mark; /* NULL before the first record */
+  emu_mark_t *mark; /* NULL before the first record, and when that was captured */
+  emu_capture_t *capture; /* in which it was recorded last, or NULL */
+  emu_nodes_t tail;       /* the stream's, then */
 } event_t;
 
 static event_t *oldest_free; /* in the order of their end */
@@ -46,10 +48,19 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned int flags) {
   EMU_RETURN(cudaEventCreateWithFlags, true, create(out, flags));
 }
 
+/* What it stood for. */
+static void forget(event_t *event) {
+  emu_mark_release(event->mark);
+  emu_capture_release(event->capture);
+  emu_nodes_clear(&event->tail);
+  event->mark = NULL;
+  event->capture = NULL;
+}
+
 static cudaError_t destroy(cudaEvent_t handle) {
   event_t *event = find(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
-  emu_mark_release(event->mark);
+  forget(event);
   *event = (event_t){0};
   if (free_count++)
     newest_free->next_free = event;
@@ -61,14 +72,26 @@ static cudaError_t destroy(cudaEvent_t handle) {
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) { EMU_RETURN(cudaEventDestroy, true, destroy(handle)); }
 
-static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
+/* Where the stream's capture is now. */
+static cudaError_t record_capture(event_t *event, const emu_stream_t *stream) {
+  forget(event);
+  if (!emu_nodes_add(&event->tail, stream->tail.items, stream->tail.count)) return cudaErrorMemoryAllocation;
+  event->capture = emu_capture_retain(stream->capture);
+  return cudaSuccess;
+}
+
+static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned int flags) {
   event_t *event = find(handle);
   emu_stream_t *stream = emu_stream_find(stream_handle);
   if (!event || !stream || event->device != stream->device) return cudaErrorInvalidResourceHandle;
-  emu_piece_t *piece = emu_piece_new(0);
+  cudaError_t error = emu_capture_check(stream);
+  if (error) return error;
+  if (flags) return cudaErrorInvalidValue;
+  if (stream->capture) return record_capture(event, stream);
+  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeEventRecord, 0);
   emu_mark_t *mark = calloc(1, sizeof *mark);
   if (!piece || !mark) {
-    free(piece);
+    emu_piece_free(piece);
     free(mark);
     return cudaErrorMemoryAllocation;
   }
@@ -77,13 +100,17 @@ static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
   piece->completes = mark;
   emu_push(stream, piece);
   mark->order = piece->order;
-  emu_mark_release(event->mark);
+  forget(event);
   event->mark = emu_mark_retain(mark);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  EMU_RETURN(cudaEventRecord, true, record(event, stream));
+  EMU_RETURN(cudaEventRecord, true, record(event, stream, cudaEventRecordDefault));
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
+  EMU_RETURN(cudaEventRecordWithFlags, true, record(event, stream, flags));
 }
 
 /* What the event stands for now is waited for; recording it again later changes nothing. */
@@ -91,9 +118,16 @@ static cudaError_t wait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned
   event_t *event = find(handle);
   emu_stream_t *stream = emu_stream_find(stream_handle);
   if (!event || !stream) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = emu_capture_check(stream);
+  if (error) return error;
   if (flags) return cudaErrorInvalidValue;
+  if (event->capture) return emu_capture_join(stream, event->capture, &event->tail);
   if (!event->mark) return cudaSuccess;
-  emu_piece_t *piece = emu_piece_new(0);
+  if (stream->capture) { /* the wait would lead out of the capture */
+    emu_capture_spoil(stream->capture);
+    return cudaErrorStreamCaptureIsolation;
+  }
+  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeWaitEvent, 0);
   if (!piece) return cudaErrorMemoryAllocation;
   piece->waits_for = emu_mark_retain(event->mark);
   emu_push(stream, piece);
@@ -104,9 +138,18 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   EMU_RETURN(cudaStreamWaitEvent, true, wait(stream, event, flags));
 }
 
+/* Why an event may not be waited for or asked now. */
+static cudaError_t check(const event_t *event) {
+  if (!event->capture) return emu_capture_check_unsafe();
+  emu_capture_spoil(event->capture);
+  return cudaErrorCapturedEvent;
+}
+
 static cudaError_t query(cudaEvent_t handle) {
   event_t *event = find(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = check(event);
+  if (error) return error;
   bool done = !event->mark || event->mark->done;
   if (done && event->mark) emu_host_saw(event->mark->time_ns);
   emu_query_step();
@@ -119,6 +162,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event) { EMU_RETURN(cudaEventQuery, true,
 static cudaError_t synchronize(cudaEvent_t handle) {
   event_t *event = find(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = check(event);
+  if (error) return error;
   int device = event->device; /* another thread may destroy the event meanwhile */
   if (event->mark) {
     emu_mark_t *mark = emu_mark_retain(event->mark);
@@ -137,6 +182,8 @@ static cudaError_t elapsed(float *out_ms, cudaEvent_t start_handle, cudaEvent_t 
   event_t *start = find(start_handle);
   event_t *end = find(end_handle);
   if (!out_ms) return cudaErrorInvalidValue;
+  if (start && start->capture) return check(start);
+  if (end && end->capture) return check(end);
   if (!start || !end || !start->mark || !end->mark || start->device != end->device ||
       ((start->flags | end->flags) & cudaEventDisableTiming))
     return cudaErrorInvalidResourceHandle;

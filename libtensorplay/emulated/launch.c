@@ -48,6 +48,13 @@ static void note_fault(cudaError_t error, const char *format, va_list arguments)
            blockIdx.y, blockIdx.z, detail);
 }
 
+void emu_fault_note(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(fault_text, sizeof fault_text, format, arguments);
+  va_end(arguments);
+}
+
 void emu_kernel_fault(cudaError_t error, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -200,15 +207,14 @@ static cudaError_t launch_kernel(const void *handle, dim3 grid, dim3 block, void
   if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
       threads == 0 || block.x > MAX_THREADS || block.y > MAX_THREADS || block.z > 64 || threads > MAX_THREADS)
     return cudaErrorInvalidConfiguration;
-  emu_piece_t *piece = emu_piece_new(sizeof(launch_t) + kernel->arguments_nbytes);
+  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeKernel, sizeof(launch_t) + kernel->arguments_nbytes);
   if (!piece) return cudaErrorMemoryAllocation;
   launch_t *launch = (launch_t *)piece->payload;
   *launch = (launch_t){.kernel = kernel, .grid = grid, .block = block};
   memcpy(launch->arguments, arguments[0], kernel->arguments_nbytes);
   piece->run = run_kernel;
   piece->cost_ns = EMU_PIECE_NS;
-  emu_push(stream, piece);
-  return cudaSuccess;
+  return emu_enqueue(stream, piece);
 }
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,

@@ -38,7 +38,8 @@ static cudaError_t allocate(void **out, size_t nbytes) {
   int device = emu_device_current();
   if (!out) return cudaErrorInvalidValue;
   *out = NULL;
-  if (nbytes == 0) return cudaSuccess;
+  cudaError_t error = emu_capture_check_unsafe();
+  if (error || nbytes == 0) return error;
   if (!emu_memory_take(device, nbytes)) return cudaErrorMemoryAllocation;
   uintptr_t begin = emu_range_make(device, nbytes);
   if (!begin) emu_memory_give(device, nbytes);
@@ -51,7 +52,8 @@ cudaError_t cudaMalloc(void **out, size_t nbytes) { EMU_RETURN(cudaMalloc, true,
 /* Waits for the device's work, as CUDA does. */
 static cudaError_t release(void *address) {
   emu_place_t place;
-  if (!address) return cudaSuccess;
+  cudaError_t error = emu_capture_check_unsafe();
+  if (error || !address) return error;
   const emu_range_t *range = emu_range_find((uintptr_t)address, false, &place);
   if (place != EMU_DEVICE || range->begin != (uintptr_t)address || range->mapping) return cudaErrorInvalidValue;
   int device = range->device;
@@ -67,7 +69,8 @@ static cudaError_t allocate_pinned(void **out, size_t nbytes, unsigned int flags
   const unsigned int known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   if (!out || (flags & ~known)) return cudaErrorInvalidValue;
   *out = NULL;
-  if (nbytes == 0) return cudaSuccess;
+  cudaError_t error = emu_capture_check_unsafe();
+  if (error || nbytes == 0) return error;
   void *memory;
   if (posix_memalign(&memory, UNIT, nbytes)) return cudaErrorMemoryAllocation;
   if (!emu_pinned_add((uintptr_t)memory, nbytes, emu_device_current())) {
@@ -85,7 +88,8 @@ cudaError_t cudaHostAlloc(void **out, size_t nbytes, unsigned int flags) {
 
 /* Work of any device may still use it. */
 static cudaError_t release_pinned(void *address) {
-  if (!address) return cudaSuccess;
+  cudaError_t error = emu_capture_check_unsafe();
+  if (error || !address) return error;
   emu_run_device(-1);
   if (!emu_pinned_remove((uintptr_t)address)) return cudaErrorInvalidValue;
   free(address);

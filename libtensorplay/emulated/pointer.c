@@ -238,14 +238,6 @@ emu_place_t emu_locate(const void *address, size_t nbytes, int *out_device, unsi
   return place;
 }
 
-bool emu_is_there(const void *host, size_t nbytes) {
-  uintptr_t begin = (uintptr_t)host - SPACE;
-  emu_place_t place;
-  if (!in_space(begin)) return true;
-  const emu_range_t *range = emu_range_find(begin, false, &place);
-  return range && holds(range, begin, nbytes);
-}
-
 void *tp_host_address(const void *address) {
   uintptr_t begin = (uintptr_t)address;
   int device = emu_kernel_device();

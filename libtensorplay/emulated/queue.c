@@ -46,8 +46,19 @@ void emu_mark_release(emu_mark_t *mark) {
   if (mark && --mark->references == 0) free(mark);
 }
 
-emu_piece_t *emu_piece_new(size_t payload_nbytes) {
-  return calloc(1, sizeof(emu_piece_t) + payload_nbytes);
+emu_piece_t *emu_piece_new(enum cudaGraphNodeType type, size_t payload_nbytes) {
+  emu_piece_t *piece = calloc(1, sizeof *piece + payload_nbytes);
+  if (!piece) return NULL;
+  piece->type = type;
+  piece->payload_nbytes = payload_nbytes;
+  return piece;
+}
+
+void emu_piece_free(emu_piece_t *piece) {
+  if (!piece) return;
+  emu_mark_release(piece->completes);
+  emu_mark_release(piece->waits_for);
+  free(piece);
 }
 
 /* ---- which piece a stream waits for ---- */
@@ -125,7 +136,7 @@ static void run_unlocked(emu_stream_t *stream, emu_piece_t *piece) {
   stream->running = true;
   emu_unlock();
   emu_in_host_function(true);
-  piece->run(stream->device, piece->payload);
+  piece->run(piece->device, piece->payload);
   emu_in_host_function(false);
   emu_lock();
   stream->running = false;
@@ -136,12 +147,12 @@ static void run_unlocked(emu_stream_t *stream, emu_piece_t *piece) {
 static void run_first(emu_stream_t *stream) {
   emu_piece_t *piece = stream->first;
   uint64_t end_ns = start_ns(stream) + piece->cost_ns;
-  if (piece->run && !emu_context_error(stream->device)) {
+  if (piece->run && !emu_context_error(piece->device)) {
     if (piece->unlocked) {
       run_unlocked(stream, piece);
     } else {
-      cudaError_t error = piece->run(stream->device, piece->payload);
-      if (error) emu_context_fail(stream->device, error);
+      cudaError_t error = piece->run(piece->device, piece->payload);
+      if (error) emu_context_fail(piece->device, error);
     }
   }
   stream->clock_ns = end_ns;
@@ -151,9 +162,7 @@ static void run_first(emu_stream_t *stream) {
     piece->completes->done = true;
     piece->completes->time_ns = end_ns;
   }
-  emu_mark_release(piece->completes);
-  emu_mark_release(piece->waits_for);
-  free(piece);
+  emu_piece_free(piece);
   if (!stream->first) {
     stream->last = NULL;
     if (!stream->live) emu_stream_drained(stream);
@@ -225,6 +234,7 @@ void emu_query_step(void) {
 
 void emu_push(emu_stream_t *stream, emu_piece_t *piece) {
   while (stream->count >= EMU_MAX_QUEUE) advance(stream);
+  piece->device = stream->device;
   piece->order = next_order++;
   piece->not_before_ns = host_ns;
   if (stream->last)

@@ -15,7 +15,6 @@ static size_t stream_room;
 static emu_stream_t *oldest_free; /* in the order of their end */
 static emu_stream_t *newest_free;
 static size_t free_count;
-static _Thread_local enum cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 
 /* ---- handles ---- */
 
@@ -119,6 +118,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 static cudaError_t destroy(cudaStream_t handle) {
   emu_stream_t *stream = emu_stream_find(handle);
   if (!stream || stream == &legacy[stream->device]) return cudaErrorInvalidResourceHandle;
+  if (stream->capture) emu_capture_leave(stream);
   stream->live = false;
   stream->held = false;
   if (!stream->first) emu_stream_drained(stream);
@@ -132,6 +132,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) { EMU_RETURN(cudaStreamDestro
 static cudaError_t synchronize(cudaStream_t handle) {
   emu_stream_t *stream = emu_stream_find(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = emu_capture_check_wait(stream);
+  if (error) return error;
   emu_run_stream(stream);
   return emu_context_error(stream->device);
 }
@@ -153,6 +155,8 @@ static bool idle(const emu_stream_t *stream) {
 static cudaError_t query(cudaStream_t handle) {
   emu_stream_t *stream = emu_stream_find(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = emu_capture_check_wait(stream);
+  if (error) return error;
   bool done = idle(stream);
   if (done) emu_host_saw(stream->clock_ns);
   emu_query_step();
@@ -204,57 +208,15 @@ static cudaError_t launch_host_function(cudaStream_t handle, cudaHostFn_t functi
   emu_stream_t *stream = emu_stream_find(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!function) return cudaErrorInvalidValue;
-  emu_piece_t *piece = emu_piece_new(sizeof(host_function_t));
+  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeHost, sizeof(host_function_t));
   if (!piece) return cudaErrorMemoryAllocation;
   *(host_function_t *)piece->payload = (host_function_t){function, argument};
   piece->run = run_host_function;
   piece->unlocked = true;
   piece->cost_ns = EMU_PIECE_NS;
-  emu_push(stream, piece);
-  return cudaSuccess;
+  return emu_enqueue(stream, piece);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void *argument) {
   EMU_RETURN(cudaLaunchHostFunc, true, launch_host_function(handle, function, argument));
-}
-
-/* ---- captures: none is ever under way ---- */
-
-static cudaError_t is_capturing(cudaStream_t handle, enum cudaStreamCaptureStatus *out) {
-  if (!emu_stream_find(handle)) return cudaErrorInvalidResourceHandle;
-  if (!out) return cudaErrorInvalidValue;
-  *out = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *out) {
-  EMU_RETURN(cudaStreamIsCapturing, true, is_capturing(handle, out));
-}
-
-static cudaError_t get_capture_info(cudaStream_t handle, enum cudaStreamCaptureStatus *out,
-                                    unsigned long long *out_id, cudaGraph_t *out_graph,
-                                    const cudaGraphNode_t **out_tail, const cudaGraphEdgeData **out_edges,
-                                    size_t *out_count) {
-  (void)out_id, (void)out_graph, (void)out_tail, (void)out_edges, (void)out_count; /* CUDA leaves them alone as well */
-  return is_capturing(handle, out);
-}
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, enum cudaStreamCaptureStatus *out, unsigned long long *out_id,
-                                     cudaGraph_t *out_graph, const cudaGraphNode_t **out_tail,
-                                     const cudaGraphEdgeData **out_edges, size_t *out_count) {
-  EMU_RETURN(cudaStreamGetCaptureInfo, true,
-             get_capture_info(handle, out, out_id, out_graph, out_tail, out_edges, out_count));
-}
-
-static cudaError_t exchange_mode(enum cudaStreamCaptureMode *mode) {
-  if (!mode || (int)*mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
-    return cudaErrorInvalidValue;
-  enum cudaStreamCaptureMode former = capture_mode;
-  capture_mode = *mode;
-  *mode = former;
-  return cudaSuccess;
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
-  EMU_RETURN(cudaThreadExchangeStreamCaptureMode, false, exchange_mode(mode));
 }

@@ -9,6 +9,10 @@
 #if CUDART_VERSION < 13000
 #undef cudaStreamGetCaptureInfo
 #define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
+#define cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_v2
+#define cudaGraphGetEdges cudaGraphGetEdges_v2
+#define cudaGraphNodeGetDependencies cudaGraphNodeGetDependencies_v2
+#define cudaGraphAddNode cudaGraphAddNode_v2
 #endif
 
 #if CUDART_VERSION < 12050

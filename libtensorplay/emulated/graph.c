@@ -1,0 +1,208 @@
+/* Graphs: nodes, what they depend on, and the calls that build and read them. */
+#include "emulated.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static emu_graph_t *graphs; /* that live */
+
+/* ---- sets of nodes ---- */
+
+static bool contains(const emu_nodes_t *nodes, const emu_node_t *node) {
+  for (size_t i = 0; i < nodes->count; i++)
+    if (nodes->items[i] == node) return true;
+  return false;
+}
+
+static bool push(emu_nodes_t *nodes, emu_node_t *node) {
+  if (nodes->count == nodes->room) {
+    size_t room = nodes->room ? 2 * nodes->room : 4;
+    emu_node_t **grown = realloc(nodes->items, room * sizeof *grown);
+    if (!grown) return false;
+    nodes->items = grown;
+    nodes->room = room;
+  }
+  nodes->items[nodes->count++] = node;
+  return true;
+}
+
+bool emu_nodes_add(emu_nodes_t *nodes, emu_node_t *const *items, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!contains(nodes, items[i]) && !push(nodes, items[i])) return false;
+  return true;
+}
+
+void emu_nodes_clear(emu_nodes_t *nodes) {
+  free(nodes->items);
+  *nodes = (emu_nodes_t){0};
+}
+
+bool emu_nodes_reach(const emu_graph_t *graph, const emu_nodes_t *nodes, const emu_nodes_t *wanted) {
+  for (size_t i = 0; i < graph->nodes.count; i++) graph->nodes.items[i]->reached = false;
+  for (size_t i = 0; i < nodes->count; i++) nodes->items[i]->reached = true;
+  for (size_t i = graph->nodes.count; i-- > 0;) { /* dependencies come before what depends on them */
+    const emu_node_t *node = graph->nodes.items[i];
+    for (size_t j = 0; node->reached && j < node->dependencies.count; j++)
+      node->dependencies.items[j]->reached = true;
+  }
+  for (size_t i = 0; i < wanted->count; i++)
+    if (!wanted->items[i]->reached) return false;
+  return true;
+}
+
+/* ---- graphs ---- */
+
+emu_graph_t *emu_graph_new(void) {
+  emu_graph_t *graph = calloc(1, sizeof *graph);
+  if (!graph) return NULL;
+  graph->next = graphs;
+  return graphs = graph;
+}
+
+static void free_node(emu_node_t *node) {
+  emu_nodes_clear(&node->dependencies);
+  emu_piece_free(node->piece);
+  free(node);
+}
+
+void emu_graph_free(emu_graph_t *graph) {
+  emu_graph_t **link = &graphs;
+  while (*link != graph) link = &(*link)->next;
+  *link = graph->next;
+  for (size_t i = 0; i < graph->nodes.count; i++) free_node(graph->nodes.items[i]);
+  emu_nodes_clear(&graph->nodes);
+  free(graph);
+}
+
+emu_graph_t *emu_graph_find(cudaGraph_t handle) {
+  emu_graph_t *graph = graphs;
+  while (graph && (cudaGraph_t)graph != handle) graph = graph->next;
+  return graph;
+}
+
+static emu_node_t *find_node(cudaGraphNode_t handle) {
+  for (const emu_graph_t *graph = graphs; graph; graph = graph->next)
+    if (contains(&graph->nodes, (emu_node_t *)handle)) return (emu_node_t *)handle;
+  return NULL;
+}
+
+bool emu_graph_has(const emu_graph_t *graph, const cudaGraphNode_t *handles, size_t count) {
+  if (count && !handles) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!contains(&graph->nodes, (emu_node_t *)handles[i])) return false;
+  return true;
+}
+
+emu_node_t *emu_graph_add(emu_graph_t *graph, emu_piece_t *piece, const emu_nodes_t *dependencies) {
+  emu_node_t *node = calloc(1, sizeof *node);
+  if (!node) return NULL;
+  node->graph = graph;
+  if (!emu_nodes_add(&node->dependencies, dependencies->items, dependencies->count) || !push(&graph->nodes, node)) {
+    free_node(node);
+    return NULL;
+  }
+  node->piece = piece;
+  return node;
+}
+
+static cudaError_t create(cudaGraph_t *out, unsigned int flags) {
+  if (!out || flags) return cudaErrorInvalidValue;
+  *out = (cudaGraph_t)emu_graph_new();
+  return *out ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaGraphCreate(cudaGraph_t *out, unsigned int flags) {
+  EMU_RETURN(cudaGraphCreate, true, create(out, flags));
+}
+
+static cudaError_t destroy(cudaGraph_t handle) {
+  emu_graph_t *graph = emu_graph_find(handle);
+  if (!graph || graph->captures) return cudaErrorInvalidValue;
+  emu_graph_free(graph);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { EMU_RETURN(cudaGraphDestroy, true, destroy(graph)); }
+
+/* ---- reading ---- */
+
+/* CUDA's way of giving a list: its length where there is no array, else as many as there is room for, and
+ * NULL in what is left of the room. */
+static cudaError_t give(emu_node_t *const *nodes, size_t count, cudaGraphNode_t *out, size_t *out_count) {
+  for (size_t i = 0; out && i < *out_count; i++) out[i] = i < count ? (cudaGraphNode_t)nodes[i] : NULL;
+  if (!out || *out_count > count) *out_count = count;
+  return cudaSuccess;
+}
+
+static cudaError_t get_nodes(cudaGraph_t handle, cudaGraphNode_t *out, size_t *out_count, bool only_roots) {
+  emu_graph_t *graph = emu_graph_find(handle);
+  if (!graph || !out_count) return cudaErrorInvalidValue;
+  emu_nodes_t found = {0};
+  for (size_t i = 0; i < graph->nodes.count; i++) {
+    emu_node_t *node = graph->nodes.items[i];
+    if (only_roots && node->dependencies.count) continue;
+    if (!push(&found, node)) {
+      emu_nodes_clear(&found);
+      return cudaErrorMemoryAllocation;
+    }
+  }
+  cudaError_t error = give(found.items, found.count, out, out_count);
+  emu_nodes_clear(&found);
+  return error;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+  EMU_RETURN(cudaGraphGetNodes, true, get_nodes(graph, nodes, count, false));
+}
+
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+  EMU_RETURN(cudaGraphGetRootNodes, true, get_nodes(graph, nodes, count, true));
+}
+
+static cudaError_t get_edges(cudaGraph_t handle, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges,
+                             size_t *out_count) {
+  const emu_graph_t *graph = emu_graph_find(handle);
+  if (!graph || !out_count || !from != !to) return cudaErrorInvalidValue;
+  size_t count = 0;
+  for (size_t i = 0; i < graph->nodes.count; i++) {
+    const emu_node_t *node = graph->nodes.items[i];
+    for (size_t j = 0; j < node->dependencies.count; j++, count++) {
+      if (!from || count >= *out_count) continue;
+      from[count] = (cudaGraphNode_t)node->dependencies.items[j];
+      to[count] = (cudaGraphNode_t)node;
+    }
+  }
+  for (size_t i = count; from && i < *out_count; i++) from[i] = to[i] = NULL;
+  if (!from || *out_count > count) *out_count = count;
+  if (from && edges) memset(edges, 0, *out_count * sizeof *edges);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges,
+                              size_t *count) {
+  EMU_RETURN(cudaGraphGetEdges, true, get_edges(graph, from, to, edges, count));
+}
+
+static cudaError_t get_type(cudaGraphNode_t handle, enum cudaGraphNodeType *out) {
+  const emu_node_t *node = find_node(handle);
+  if (!node || !out) return cudaErrorInvalidValue;
+  *out = node->piece->type;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *out) {
+  EMU_RETURN(cudaGraphNodeGetType, true, get_type(node, out));
+}
+
+static cudaError_t get_dependencies(cudaGraphNode_t handle, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
+                                    size_t *out_count) {
+  const emu_node_t *node = find_node(handle);
+  if (!node || !out_count) return cudaErrorInvalidValue;
+  if (out && edges) memset(edges, 0, *out_count * sizeof *edges);
+  return give(node->dependencies.items, node->dependencies.count, out, out_count);
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
+                                         size_t *out_count) {
+  EMU_RETURN(cudaGraphNodeGetDependencies, true, get_dependencies(node, out, edges, out_count));
+}
