@@ -102,7 +102,8 @@ void tp_event_release(tp_event_t *event) {
   if (!event) return;
   cudaEvent_t cuda = cuda_of(event);
   if (cuda) give(event->device, event->flags, cuda);
-  tp__order_drop(atomic_load_explicit(&event->point, memory_order_relaxed));
+  tp__order_point_t *point = atomic_load_explicit(&event->point, memory_order_relaxed);
+  if (point) tp__order_drop(point);
   free(event);
 }
 
@@ -136,7 +137,7 @@ tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream) {
   }
   TP_TRY(tp__device_enter(device, "event_record"));
   TP_TRY_CUDA(cudaEventRecord(cuda_of(event), tp__stream_cuda(stream)), "event_record");
-  tp__order_record(&event->point, stream);
+  if (tp__order_is_on()) tp__order_record(&event->point, stream);
   return TP_OK;
 }
 

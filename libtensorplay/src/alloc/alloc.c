@@ -157,7 +157,7 @@ void *tp__alloc_address(const tp__block_t *block) { return block->address; }
 
 void tp__alloc_free(tp__block_t *block) {
   if (tp__device_is_inherited()) return;
-  tp__order_free(block->address);
+  if (tp__order_is_on()) tp__order_free(block->address);
   if (block->plain && !block->uses && tp__cache_give(block)) return;
   tp__heap_t *heap = block->segment->heap;
   tp__size_class_t class = block->segment->pool->class;
