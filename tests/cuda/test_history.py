@@ -212,11 +212,14 @@ def test_a_deferred_free_completes_when_the_other_stream_is_done(history: None, 
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"enabled": True}, {"context": "some"}, {"stacks": "cpp"}, {"max_entries": 0}, {"max_entries": -1}],
+    [
+        *({"enabled": True}, {"context": "some"}, {"stacks": "cpp"}),
+        *({"max_entries": value} for value in (0, -1, 2**63, 1.5, None, True)),
+    ],
 )
 def test_wrong_arguments_change_nothing(history: None, arguments: dict[str, Any]) -> None:
     held = empty(600)
-    with pytest.raises(ValueError, match=f"got .*{next(iter(arguments.values()))}"):
+    with pytest.raises((ValueError, TypeError), match=f"got .*{next(iter(arguments.values()))}"):
         memory._record_memory_history(**arguments)
     assert held.data_ptr() in [entry.get("addr") for entry in memory._snapshot()["device_traces"][0]]
 

@@ -6,6 +6,7 @@ import gc
 
 import numpy as np
 import pytest
+from helpers import fresh
 
 import tensorplay as tp
 from tensorplay import cuda
@@ -141,6 +142,44 @@ def test_stats_have_torchs_names(gpu: None) -> None:
     assert {name for name in cuda.memory_stats() if not name.startswith("reserved_bytes_by_private_pools")} == names
 
 
+QUESTIONS = """
+    import tensorplay as tp
+    from tensorplay import cuda
+    from tensorplay.cuda import memory
+
+    devices = [None, 0, "cuda", "cuda:0", tp.device("cuda"), tp.device("cuda", 0)]
+    devices += [cuda.device_count() - 1] if cuda.is_available() else []
+    for device in devices:
+        assert memory.get_memory_limit(device) is None
+        assert memory.get_per_process_memory_fraction(device) == 1
+        for flat, nested in (
+            (cuda.memory_stats(device), cuda.memory_stats_as_nested_dict(device)),
+            (cuda.host_memory_stats(), cuda.host_memory_stats_as_nested_dict()),
+        ):
+            for name, number in flat.items():
+                found = nested
+                for part in name.split("."):
+                    found = found[part]
+                assert found == number == 0
+        assert len(cuda.memory_summary(device, abbreviated=True).splitlines()) > 20
+    assert cuda.memory_snapshot() == memory._snapshot()["segments"] == []
+    assert cuda.memory_budgets() == {}
+    assert cuda.get_allocator_backend() == "native"
+    for change in (
+        cuda.reset_peak_host_memory_stats, cuda.reset_accumulated_host_memory_stats, cuda.empty_host_cache,
+        cuda.empty_cache, lambda: memory._record_memory_history(None), lambda: memory.set_memory_limit(None),
+    ):
+        assert change() is None
+    native = cuda._library.native
+    print(native.is_started and any(native.tp_device_is_started(i) for i in range(cuda.device_count())))
+"""
+
+
+@pytest.mark.parametrize("variant", ["emulated", "none"])
+def test_every_question_has_an_answer_before_first_use(variant: str) -> None:
+    assert fresh.run(QUESTIONS, TENSORPLAY_CUDA_RUNTIME=variant) == "False\n"
+
+
 def test_driver_calls_are_counted(gpu: None) -> None:
     cuda.empty_cache()
     before = cuda.memory_stats()
@@ -267,6 +306,9 @@ def test_refused_sizes_change_no_counter(gpu: None) -> None:
     ):
         with pytest.raises(error):
             tp.empty(shape, dtype=tp.int64, device="cuda")
+    for nbytes in (2**63 - 1, 2**63 - 300):  # bytes that 63 bits count, but not rounded up
+        with pytest.raises(OverflowError, match="allocate: got "):
+            empty(nbytes)
     assert cuda.memory_stats() == before
     first, second = empty(600), empty(600)
     assert abs(first.data_ptr() - second.data_ptr()) >= 1024

@@ -16,7 +16,8 @@ from ._tables import STATUSES
 
 _CODES = {name: status for status, (name, _, _) in STATUSES.items()}
 _EXPLAINED = {_CODES[name] for name in ("INVALID_ARGUMENT", "DTYPE", "SHAPE", "DEVICE", "INDEX", "OVERFLOW", "STATE")}
-_OUT_OF_MEMORY, _STATE, _ORDER = _CODES["OUT_OF_MEMORY"], _CODES["STATE"], _CODES["ORDER"]
+_OUT_OF_MEMORY, _ORDER = _CODES["OUT_OF_MEMORY"], _CODES["ORDER"]
+_NOT_THE_ARGUMENTS = {_CODES["STATE"], _CODES["OVERFLOW"]}  # a size may fit as it is, but not rounded up to a block
 _INITIALIZATION_ERROR = 3  # cudaErrorInitializationError
 
 
@@ -73,7 +74,7 @@ def refused(answer: Any, method: str, arguments: tuple[Any, ...]) -> Any:
     status = native.tp_error_status()
     if status in _EXPLAINED:
         _explain(method, arguments)
-        if status != _STATE:
+        if status not in _NOT_THE_ARGUMENTS:
             raise errors.InternalError(
                 f"{method}: C refused with {STATUSES[status][0]}, core finds no fault: {failure()}"
             )

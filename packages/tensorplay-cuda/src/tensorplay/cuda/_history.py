@@ -7,7 +7,7 @@ import threading
 from os import PathLike
 from typing import Any
 
-from tensorplay.errors import InvalidArgumentError
+from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from . import _origins, _reading
 from . import _settings as _allocator_settings
@@ -72,6 +72,7 @@ def _record_memory_history(
     _check_choice("enabled", enabled, tuple(_ENABLED))
     _check_choice("context", context, tuple(_CONTEXTS))
     _check_choice("stacks", stacks, ("python", "all"))
+    _check_entries(max_entries)
     mode = _ENABLED[enabled] & _CONTEXTS[context]
     with _lock:
         if not mode and not native.is_started:
@@ -143,6 +144,13 @@ def _limit(nbytes: int) -> int:
 def _check_choice(name: str, value: object, valid: tuple[object, ...]) -> None:
     if value not in valid:
         raise InvalidArgumentError(f"_record_memory_history: got {name}={value!r}, expected one of {valid}")
+
+
+def _check_entries(max_entries: object) -> None:
+    if isinstance(max_entries, bool) or not isinstance(max_entries, int):
+        raise DTypeError(f"_record_memory_history: got max_entries={max_entries!r}, expected an integer")
+    if not 1 <= max_entries < 2**63:
+        raise InvalidArgumentError(f"_record_memory_history: got max_entries={max_entries}, expected 1 to 2**63 - 1")
 
 
 def _read(with_entries: bool) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
