@@ -68,6 +68,14 @@ def test_fragmentation_shows_in_the_figures_and_in_the_advice(small: None) -> No
     assert error.largest_free_by_stream == {0: 18 * MiB}
     assert (error.returnable, error.device_free) == (0, 4 * MiB)
     assert error.device_free == cuda.mem_get_info()[0]
+    assert "expandable_segments:True" in str(error)
+    cuda.memory.set_allocator_settings("expandable_segments:True")
+    try:
+        with pytest.raises(tp.OutOfMemoryError, match="lies in pieces") as caught:
+            empty(25 * MiB)
+    finally:
+        cuda.memory.set_allocator_settings("")
+    assert "expandable_segments" not in str(caught.value)  # It is on already.
     walls.clear()
 
 

@@ -101,8 +101,11 @@ static const char *advice(const tp_memory_shortage_t *self) {
     return "Streams that are being captured still use memory that was given back: end the capture first.";
   }
   if (cached >= self->rounded) {
-    return "The cached memory would be enough but lies in pieces: allocate the largest tensors first, or "
-           "free the small ones between the pieces.";
+    return tp__settings()->expandable_segments
+               ? "The cached memory would be enough but lies in pieces: allocate the largest tensors first, or free "
+                 "the small ones between the pieces."
+               : "The cached memory would be enough but lies in pieces: allocate the largest tensors first, free "
+                 "the small ones between the pieces, or let segments grow (the setting expandable_segments:True).";
   }
   if (self->cause == TP_SHORTAGE_LIMIT) {
     return "The limit is reached: drop tensors of this process, or raise it with set_memory_limit.";
