@@ -152,6 +152,7 @@ void tp__order_alloc(const void *memory, size_t nbytes, tp_stream_t *stream) {
   uintptr_t begin = (uintptr_t)memory;
   storage_t heir = {.begin = begin};
   pthread_mutex_lock(&tp__order_lock);
+  if (stream) (void)tp__order_lane(stream, 0); /* while it lives: an external one may be gone when this is freed */
   carve(begin, begin + nbytes, &heir);
   storage_t *storage = insert(begin, begin + nbytes);
   if (storage) {
