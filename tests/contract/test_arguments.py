@@ -56,8 +56,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     **{f"Tensor.{n}": getattr(tensorplay.Tensor, n) for n in OPERATORS},
 }
 CALLS = {name: call for name, call in CALLS.items() if inspect.isfunction(call)}
-# Their answer is another one on purpose: only the host's memory is NumPy's.
-OF_THE_HOST = ("Tensor.numpy",)
+# Their answer is another one on purpose: only the host's memory is NumPy's, and can be pinned.
+OF_THE_HOST = ("Tensor.numpy", "Tensor.pin_memory", "pin_memory")
 # Told by the address, or by a stream of CUDA.
 OTHERWISE = ("Tensor.data_ptr", "Tensor.record_stream")
 
@@ -92,6 +92,7 @@ def check_answers(device: str, name: str, chosen: list[int], first: int, data: s
     if name.startswith("Tensor.") or data.draw(st.integers(0, 4)):
         chosen = [first, *chosen]
     named = [p.name for p in inspect.signature(call).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    named = [name for name in named if name != "pin_memory"]
     options = {key: data.draw(st.integers(-len(TENSORS), len(PLAIN) - 1)) for key in named if data.draw(st.booleans())}
     if name in OF_THE_HOST:
         device, options = "cpu", {}
