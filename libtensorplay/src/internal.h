@@ -139,7 +139,8 @@ void tp__order_record_stream(const void *memory, tp_stream_t *stream);
 void tp__order_free(const void *memory);
 /* No work uses it any more. */
 void tp__order_forget(const void *memory, size_t nbytes);
-void tp__order_end_capture(uint64_t capture);
+/* The capture that began on the stream has ended. */
+void tp__order_end_capture(const tp_stream_t *stream);
 
 /* ---- event.c ---- */
 /* Pooled untimed events of a device, for the library's own use. */

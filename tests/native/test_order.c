@@ -226,6 +226,44 @@ static void test_more_streams_than_lanes_are_one(void) {
   tp_tensor_release(x);
 }
 
+/* ---- captures ---- */
+
+static void test_work_of_a_capture_is_ordered_within_it(void) {
+  begin(TP_ORDER_ERROR);
+  tp_tensor_t *x = make(first, 64);
+  CHECK_OK(fill(x, first));
+  tp_mempool_t *mempool = tp_mempool_create(TP_MEMPOOL_OF_CAPTURE, NULL, NULL);
+  tp_event_t *fork = tp_event_create(0);
+  tp__capture_t *capture = tp__capture_begin(mempool, first);
+  CHECK(mempool && fork && capture);
+  CHECK(cudaStreamBeginCapture(tp__stream_cuda(first), cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+  CHECK_OK(tp_event_record(fork, first));
+  CHECK_OK(tp_stream_wait_event(second, fork));
+  CHECK_OK(fill(x, first));
+  CHECK(fill(x, second) == TP_ORDER); /* the fork came before */
+  CHECK_OK(tp_stream_wait_stream(second, first));
+  CHECK_OK(fill(x, second));
+  CHECK(fill(x, first) == TP_ORDER);
+  CHECK_OK(tp_stream_wait_stream(first, second));
+  CHECK_OK(fill(x, first));
+  cudaGraph_t graph;
+  CHECK(cudaStreamEndCapture(tp__stream_cuda(first), &graph) == cudaSuccess);
+  tp__capture_end(capture);
+  CHECK(tp__order_capture_of(first) == 0 && tp__order_capture_of(second) == 0);
+  CHECK(fill(x, second) == TP_ORDER); /* what came before the capture still counts, its own waits do not */
+  CHECK_OK(fill(x, first));
+  tp__touch_t touched = {(void *)tp_tensor_data(x), true}; /* a replay is one piece of work */
+  CHECK(tp__order_check(second, 1, &touched, "replay") == TP_ORDER);
+  CHECK_OK(tp_stream_wait_stream(second, first));
+  CHECK_OK(tp__order_check(second, 1, &touched, "replay"));
+  CHECK(fill(x, first) == TP_ORDER);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  tp_event_release(fork);
+  tp_mempool_release(mempool);
+  CHECK_OK(tp_device_synchronize(0));
+  tp_tensor_release(x);
+}
+
 /* ---- collecting, and threads ---- */
 
 static void test_each_pair_is_collected_once(void) {
@@ -280,6 +318,7 @@ int main(void) {
   test_pinned_memory();
   test_a_lane_serves_again_without_a_past();
   test_more_streams_than_lanes_are_one();
+  test_work_of_a_capture_is_ordered_within_it();
   test_each_pair_is_collected_once();
   test_threads_with_streams_of_their_own();
   begin(TP_ORDER_OFF);

@@ -47,7 +47,7 @@ void tp__capture_end(tp__capture_t *capture) {
   bool last = atomic_fetch_sub_explicit(&tp__captures, 1, memory_order_release) == 1;
   pthread_mutex_unlock(&lock);
   tp__cache_resume();
-  tp__order_end_capture(capture->id);
+  tp__order_end_capture(capture->stream);
   tp__mempool_drop(capture->mempool);
   free(capture);
   for (int32_t device = 0; last && device < TP_MAX_DEVICES; device++) {

@@ -196,9 +196,8 @@ void tp__order_forget(const void *memory, size_t nbytes) {
   pthread_mutex_unlock(&tp__order_lock);
 }
 
-void tp__order_end_capture(uint64_t capture) {
-  if (!tp__order_is_on() || !capture) return;
-  pthread_mutex_lock(&tp__order_lock);
+/* Drops the accesses of one capture. */
+static void drop_captured(uint64_t capture) {
   for (size_t i = 0; i < storage_count; i++) {
     storage_t *storage = storages[i];
     int32_t kept = 0;
@@ -208,7 +207,15 @@ void tp__order_end_capture(uint64_t capture) {
     }
     storage->count = kept;
   }
-  tp__order_retire(capture);
+}
+
+void tp__order_end_capture(const tp_stream_t *stream) {
+  if (!tp__order_is_on()) return;
+  pthread_mutex_lock(&tp__order_lock);
+  for (uint64_t capture; (capture = tp__order_capture_of(stream));) {
+    drop_captured(capture);
+    tp__order_retire(capture);
+  }
   pthread_mutex_unlock(&tp__order_lock);
 }
 

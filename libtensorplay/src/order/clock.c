@@ -89,6 +89,13 @@ void tp__order_reset_clocks(void) {
   generation++;
 }
 
+uint64_t tp__order_capture_of(const tp_stream_t *stream) {
+  for (int32_t i = 0; i < lane_count; i++) {
+    if (lanes[i].stream == stream && lanes[i].capture) return lanes[i].capture;
+  }
+  return 0;
+}
+
 void tp__order_retire(uint64_t capture) {
   for (int32_t i = 0; i < lane_count; i++) {
     if (lanes[i].capture != capture) continue;

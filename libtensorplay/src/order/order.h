@@ -33,6 +33,8 @@ const tp__lane_t *tp__order_lane_at(int32_t lane);
 uint64_t tp__order_tick(int32_t lane);
 /* Whether that piece comes before the next one of another lane. */
 bool tp__order_is_before(int32_t lane, uint64_t time, int32_t other);
+/* A capture that the stream has a lane in, or 0. */
+uint64_t tp__order_capture_of(const tp_stream_t *stream);
 /* The capture has ended, and no access of its lanes is kept any more: they may serve again. */
 void tp__order_retire(uint64_t capture);
 /* Forgets everything: points that are recorded by now say nothing. */
