@@ -196,10 +196,10 @@ tp_status_t tp_memory_repeat(int32_t device, int32_t cause) {
   if (device < 0) return device;
   TP_TRY(tp__device_check_process(name));
   tp__heap_t *heap = tp__heap(device);
-  pthread_mutex_lock(&heap->lock);
+  tp__heap_lock(heap);
   heap->stats[TP_STAT_num_ooms]--;
   if (cause != TP_SHORTAGE_DEVICE) heap->stats[TP_STAT_num_oom_rejections]--;
   heap->stats[TP_STAT_num_alloc_retries]++;
-  pthread_mutex_unlock(&heap->lock);
+  tp__heap_unlock(heap);
   return TP_OK;
 }
