@@ -171,6 +171,13 @@ def test_a_budget_is_left_when_its_block_raises() -> None:
     del outside
 
 
+def test_a_budget_is_left_when_its_object_is_gone() -> None:
+    tp.cuda.memory_budget("gone").__enter__()
+    x = empty(600)
+    assert "gone" not in tp.cuda.memory_budgets()
+    del x
+
+
 def test_an_object_is_entered_once_at_a_time() -> None:
     budget = cuda.memory_budget("one")
     with budget, pytest.raises(tp.errors.StateError, match="'one' is entered already"), budget:

@@ -10,8 +10,7 @@ from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 from ._check import failure
 from ._library import native
 from ._limit import checked
-
-_NO_LIMIT = 2**64 - 1  # TP_NO_LIMIT
+from ._shortage import NO_LIMIT
 
 
 class BudgetFigures(NamedTuple):
@@ -62,7 +61,7 @@ class memory_budget:  # noqa: N801 (used as a function)
         Entering an object a second time before it was left.
     """
 
-    __slots__ = ("_budget", "_name", "_release", "_scope")
+    __slots__ = ("_budget", "_leave", "_name", "_release", "_scope")
 
     def __init__(self, name: str, limit: SupportsIndex | None = None) -> None:
         self._budget: Any = None
@@ -70,10 +69,10 @@ class memory_budget:  # noqa: N801 (used as a function)
             raise DTypeError(f"memory_budget: got name {name!r}, expected a text")
         if "\0" in name:
             raise InvalidArgumentError(f"memory_budget: got name {name!r}, expected one without zero bytes")
-        nbytes = _NO_LIMIT if limit is None else checked("memory_budget", limit)
+        nbytes = NO_LIMIT if limit is None else checked("memory_budget", limit)
         self._name = name
         self._scope: Any = None
-        self._release = native.tp_budget_release
+        self._leave, self._release = native.tp_budget_leave, native.tp_budget_release
         self._budget = _found(native.tp_budget_create(name.encode(), nbytes))
 
     def __enter__(self) -> memory_budget:
@@ -88,10 +87,12 @@ class memory_budget:  # noqa: N801 (used as a function)
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         scope, self._scope = self._scope, None
-        native.tp_budget_leave(scope)
+        self._leave(scope)
 
     def __del__(self) -> None:
         if self._budget is not None:
+            if self._scope is not None:
+                self._leave(self._scope)  # or nobody could
             self._release(self._budget)
 
     def __repr__(self) -> str:
@@ -113,7 +114,7 @@ def memory_budgets() -> dict[str, BudgetFigures]:
 
 
 def _figures_of(one: Any) -> BudgetFigures:
-    limit = None if one.limit == _NO_LIMIT else int(one.limit)
+    limit = None if one.limit == NO_LIMIT else int(one.limit)
     return BudgetFigures(int(one.live), int(one.peak), int(one.requested), limit)
 
 

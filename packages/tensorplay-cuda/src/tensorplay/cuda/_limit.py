@@ -9,9 +9,9 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check
 from ._library import native
+from ._shortage import NO_LIMIT
 from .device import DeviceArgument, device_index
 
-_NO_LIMIT = 2**64 - 1  # TP_NO_LIMIT
 _MOST = 2**63 - 1
 
 _waiting: dict[int, int] = {}  # by device: what is set before the library starts
@@ -39,7 +39,7 @@ def set_memory_limit(nbytes: SupportsIndex | None, device: DeviceArgument = None
         A limit that is no integer.
     """
     index = device_index(device)
-    number = _NO_LIMIT if nbytes is None else checked("set_memory_limit", nbytes)
+    number = NO_LIMIT if nbytes is None else checked("set_memory_limit", nbytes)
     if native.is_started:
         check(native.tp_memory_set_limit(index, number))
     else:
@@ -49,12 +49,12 @@ def set_memory_limit(nbytes: SupportsIndex | None, device: DeviceArgument = None
 def get_memory_limit(device: DeviceArgument = None) -> int | None:
     """What `set_memory_limit` set, in bytes; None where there is no limit (`tp_memory_get_limit`)."""
     index = device_index(device)
-    number = _waiting.get(index, _NO_LIMIT)
+    number = _waiting.get(index, NO_LIMIT)
     if native.is_started:
         found = native.ffi.new("size_t *")
         check(native.tp_memory_get_limit(index, found))
         number = int(found[0])
-    return None if number == _NO_LIMIT else number
+    return None if number == NO_LIMIT else number
 
 
 def checked(operation: str, nbytes: SupportsIndex) -> int:

@@ -18,7 +18,7 @@ from tensorplay.errors import DTypeError, OutOfMemoryError
 from . import _origins, _processes
 from ._library import native
 
-_NO_LIMIT = 2**64 - 1  # TP_NO_LIMIT
+NO_LIMIT = 2**64 - 1  # TPNO_LIMIT
 _REASONS = ("device", "limit", "budget")  # TP_SHORTAGE_*
 _SIZES = (
     "requested", "rounded", "device_free", "device_total", "others", "reserved", "allocated", "pending", "returnable",
@@ -101,7 +101,7 @@ def error_of(text: str) -> OutOfMemoryError:
         + _named("Other processes on the device:", {f"{number}": nbytes for number, nbytes in processes.items()}),
         device=f"cuda:{found.device}",
         reason=_REASONS[found.cause],
-        limit=None if found.limit == _NO_LIMIT else int(found.limit),
+        limit=None if found.limit == NO_LIMIT else int(found.limit),
         largest_free_by_stream={
             int(found.streams[i]): int(found.stream_largest_free[i]) for i in range(found.stream_count)
         },
