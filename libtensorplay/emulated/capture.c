@@ -14,7 +14,7 @@ struct emu_capture {
   uint64_t thread;      /* that began it */
   enum cudaStreamCaptureMode mode;
   bool spoiled;
-  emu_graph_t *graph;
+  emu_graph_t *graph; /* NULL once it was freed, which spoils */
   bool own_graph;   /* not given by cudaStreamBeginCaptureToGraph */
   emu_nodes_t left; /* tails of streams that were destroyed */
 };
@@ -40,6 +40,14 @@ void emu_capture_release(emu_capture_t *capture) {
 }
 
 void emu_capture_spoil(emu_capture_t *capture) { capture->spoiled = true; }
+
+void emu_capture_forget(const emu_graph_t *graph) {
+  for (emu_capture_t *capture = captures; capture; capture = capture->next) {
+    if (capture->graph != graph) continue;
+    emu_capture_spoil(capture);
+    capture->graph = NULL;
+  }
+}
 
 /* ---- what is forbidden meanwhile ---- */
 
@@ -120,13 +128,13 @@ static void leave(emu_stream_t *stream) {
 
 cudaError_t emu_enqueue(emu_stream_t *stream, emu_piece_t *piece) {
   cudaError_t error = emu_capture_check(stream);
+  piece->device = stream->device;
   if (!error && !stream->capture) {
     emu_push(stream, piece);
     return cudaSuccess;
   }
   emu_node_t *node = NULL;
   if (!error) {
-    piece->device = stream->device;
     node = emu_graph_add(stream->capture->graph, piece, &stream->tail);
     if (!node || !set_tail(stream, &node, 1)) error = cudaErrorMemoryAllocation;
   }
@@ -216,7 +224,7 @@ static emu_graph_t *finish(emu_capture_t *capture) {
   while (*link != capture) link = &(*link)->next;
   *link = capture->next;
   emu_nodes_clear(&capture->left);
-  graph->captures--;
+  if (graph) graph->captures--;
   capture->origin = NULL;
   emu_capture_release(capture);
   return graph;
@@ -240,7 +248,7 @@ static cudaError_t end(cudaStream_t handle, cudaGraph_t *out) {
                                          : cudaSuccess;
   bool own_graph = capture->own_graph;
   emu_graph_t *graph = finish(capture);
-  if (error && own_graph) emu_graph_free(graph);
+  if (error && own_graph && graph) emu_graph_free(graph);
   if (!error) *out = (cudaGraph_t)graph;
   return error;
 }
@@ -255,7 +263,7 @@ void emu_capture_leave(emu_stream_t *stream) {
   if (capture->origin == stream) {
     bool own_graph = capture->own_graph;
     emu_graph_t *graph = finish(capture);
-    if (own_graph) emu_graph_free(graph);
+    if (own_graph && graph) emu_graph_free(graph);
     return;
   }
   if (!emu_nodes_add(&capture->left, stream->tail.items, stream->tail.count)) emu_capture_spoil(capture);

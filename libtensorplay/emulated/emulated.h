@@ -46,7 +46,7 @@ typedef struct emu_mark {
 
 typedef struct emu_piece {
   struct emu_piece *next;
-  int device;             /* of the stream on which it was queued or captured */
+  int device;             /* on which it runs */
   enum cudaGraphNodeType type;
   size_t payload_nbytes;
   uint64_t order;         /* number among all pieces of the process, in the order of the calls */
@@ -56,6 +56,7 @@ typedef struct emu_piece {
   emu_mark_t *waits_for;                               /* or NULL */
   emu_mark_t *completes;                               /* or NULL */
   cudaError_t (*run)(int device, void *payload);       /* or NULL; an error is the device's end */
+  void (*forget)(void *payload);                       /* or NULL: called when the piece is freed */
   bool unlocked;                                       /* run without the lock */
   bool pageable;                                       /* a copy of pageable memory that a capture recorded */
   _Alignas(16) unsigned char payload[];
@@ -91,9 +92,23 @@ struct emu_stream {
 
 /* A zeroed piece with room for a payload, NULL when the host has no memory. */
 emu_piece_t *emu_piece_new(enum cudaGraphNodeType type, size_t payload_nbytes);
+/* A copy of a piece that was never queued and has no marks. */
+emu_piece_t *emu_piece_copy(const emu_piece_t *piece);
+/* Frees a piece and what follows it. */
 void emu_piece_free(emu_piece_t *piece);
-/* Queues a piece, whatever captures there are, and owns it from then on. */
+/* Queues a piece and what follows it at once, whatever captures there are, and owns them from then on. */
 void emu_push(emu_stream_t *stream, emu_piece_t *piece);
+/* Called by a piece that runs: a piece and what follows it run next in its stream. */
+void emu_push_next(emu_piece_t *piece);
+
+/* Pieces that will be queued together. */
+typedef struct emu_chain {
+  emu_piece_t *first;
+  emu_piece_t *last;
+} emu_chain_t;
+/* False, and all of the chain freed, when the piece is NULL. */
+bool emu_chain_add(emu_chain_t *chain, emu_piece_t *piece);
+
 /* Runs until the stream's pieces up to `order` are done, and by the seed others. */
 void emu_run_until(emu_stream_t *stream, uint64_t order);
 /* Runs all that the stream, the device, or the process (device -1) holds now. */
@@ -146,27 +161,47 @@ emu_capture_t *emu_capture_retain(emu_capture_t *capture);
 void emu_capture_release(emu_capture_t *capture);
 /* A stream in a capture is destroyed. */
 void emu_capture_leave(emu_stream_t *stream);
+/* A graph to which captures add is freed: they are spoiled. */
+void emu_capture_forget(const emu_graph_t *graph);
 
 /* ---- graph.c ---- */
 struct emu_node {
   emu_graph_t *graph;
-  emu_piece_t *piece;       /* of which each launch queues a copy */
-  emu_nodes_t dependencies; /* earlier nodes of the graph */
-  bool reached;             /* scratch of emu_nodes_reach */
+  size_t index;              /* in the graph */
+  emu_piece_t *piece;        /* of which each launch queues a copy */
+  emu_nodes_t dependencies;  /* earlier nodes of the graph */
+  emu_nodes_t dependents;
+  const emu_node_t *original; /* of which it is a copy, or NULL; only to be compared */
+  emu_graph_t **bodies;       /* of a conditional node; of a child node its one graph */
+  size_t body_count;
+  cudaGraphConditionalHandle condition;
+  enum cudaGraphConditionalNodeType condition_type;
+  bool reached;   /* scratch of emu_nodes_reach */
+  size_t missing; /* scratch of emu_graph_order: dependencies that are not yet in it */
 };
 
 struct emu_graph {
   emu_graph_t *next; /* of all that live */
+  bool owned;        /* by a node, or by an executable graph */
   emu_nodes_t nodes; /* in the order in which they were made, so each behind its dependencies */
   int captures;      /* that are adding to it */
 };
 
 /* A new graph, NULL when the host has no memory. */
 emu_graph_t *emu_graph_new(void);
+/* A copy, bodies included, whose owner is to be the caller. */
+emu_graph_t *emu_graph_copy(const emu_graph_t *graph);
 void emu_graph_free(emu_graph_t *graph);
+/* Whether captures are adding to the graph or its bodies. */
+bool emu_graph_busy(const emu_graph_t *graph);
 emu_graph_t *emu_graph_find(cudaGraph_t handle);
+emu_node_t *emu_node_find(cudaGraphNode_t handle);
 /* A new node of the graph, which owns the piece from then on; NULL when the host has no memory. */
 emu_node_t *emu_graph_add(emu_graph_t *graph, emu_piece_t *piece, const emu_nodes_t *dependencies);
+/* The node is given the graph as one more body. */
+bool emu_node_add_body(emu_node_t *node, emu_graph_t *body);
+/* All nodes, each behind its dependencies, otherwise as the seed decides; false when the host has no memory. */
+bool emu_graph_order(const emu_graph_t *graph, emu_nodes_t *out);
 /* Whether all of these handles are nodes of the graph. */
 bool emu_graph_has(const emu_graph_t *graph, const cudaGraphNode_t *handles, size_t count);
 /* Adds those that are not yet among them; false when the host has no memory. */
@@ -174,6 +209,24 @@ bool emu_nodes_add(emu_nodes_t *nodes, emu_node_t *const *items, size_t count);
 void emu_nodes_clear(emu_nodes_t *nodes);
 /* Whether the graph's nodes `wanted` are among these or what these depend on. */
 bool emu_nodes_reach(const emu_graph_t *graph, const emu_nodes_t *nodes, const emu_nodes_t *wanted);
+
+/* ---- exec.c: executable graphs, and their launches ---- */
+typedef struct emu_exec emu_exec_t;
+/* Adds pieces for all of the graph, which is that of the executable graph or one of its bodies. */
+bool emu_exec_expand(emu_exec_t *exec, const emu_graph_t *graph, emu_chain_t *chain);
+emu_exec_t *emu_exec_retain(emu_exec_t *exec);
+void emu_exec_release(emu_exec_t *exec);
+
+/* ---- conditional.c ---- */
+cudaError_t emu_conditional_add(emu_node_t **out, emu_graph_t *graph, const emu_nodes_t *dependencies,
+                                struct cudaConditionalNodeParams *params);
+/* The piece that decides, when it runs, which body of the node runs next. */
+emu_piece_t *emu_conditional_piece(emu_exec_t *exec, const emu_node_t *node);
+/* Whether the conditions of a graph, and what its bodies hold, can be run. */
+bool emu_conditional_valid(const emu_graph_t *graph);
+/* The values at the begin of a launch. */
+void emu_conditional_reset(const emu_graph_t *graph);
+void emu_conditional_forget(const emu_graph_t *graph);
 
 /* ---- pointer.c: which memory an address belongs to ---- */
 
@@ -264,7 +317,16 @@ void emu_capacity_set(int device, size_t nbytes);
 bool emu_memory_take(int device, size_t nbytes);
 void emu_memory_give(int device, size_t nbytes);
 
+/* ---- event.c ---- */
+/* What a launch queues for a node that records an event, or waits for one; NULL when the host has no memory. */
+emu_piece_t *emu_event_piece(const emu_piece_t *piece);
+
 /* ---- launch.c, fibre.c ---- */
+/* A kernel as a piece, for the current device. */
+cudaError_t emu_kernel_piece(emu_piece_t **out, const struct cudaKernelNodeParams *params);
+/* Of such a piece; what it points to lives as long as that. */
+struct cudaKernelNodeParams emu_kernel_params(emu_piece_t *piece);
+const char *emu_kernel_name(const emu_piece_t *piece);
 /* Ends the running kernel: does not return. The text is for tp_emulated_fault_text. */
 _Noreturn void emu_kernel_fault(cudaError_t error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -28,6 +28,7 @@ static const struct {
     ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered")
     ERROR(cudaErrorInvalidPtx, "a PTX JIT compilation failed")
     ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle")
+    ERROR(cudaErrorOperatingSystem, "OS call failed or operation not supported on this OS")
     ERROR(cudaErrorIllegalState, "the operation cannot be performed in the present state")
     ERROR(cudaErrorSymbolNotFound, "named symbol not found")
     ERROR(cudaErrorNotReady, "device not ready")
@@ -50,6 +51,8 @@ static const struct {
           "operation would make the legacy stream depend on a capturing blocking stream")
     ERROR(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream")
     ERROR(cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread")
+    ERROR(cudaErrorGraphExecUpdateFailure, "the graph update was not performed because it included changes which "
+                                           "violated constraints specific to instantiated graph update")
     ERROR(cudaErrorUnknown, "unknown error")
 #undef ERROR
 };

@@ -80,28 +80,56 @@ static cudaError_t record_capture(event_t *event, const emu_stream_t *stream) {
   return cudaSuccess;
 }
 
-static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned int flags) {
-  event_t *event = find(handle);
-  emu_stream_t *stream = emu_stream_find(stream_handle);
-  if (!event || !stream || event->device != stream->device) return cudaErrorInvalidResourceHandle;
-  cudaError_t error = emu_capture_check(stream);
-  if (error) return error;
-  if (flags) return cudaErrorInvalidValue;
-  if (stream->capture) return record_capture(event, stream);
+/* From now on the event stands for the piece; NULL when the host has no memory. */
+static emu_piece_t *record_piece(event_t *event) {
   emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeEventRecord, 0);
   emu_mark_t *mark = calloc(1, sizeof *mark);
   if (!piece || !mark) {
     emu_piece_free(piece);
     free(mark);
-    return cudaErrorMemoryAllocation;
+    return NULL;
   }
   mark->references = 1;
-  mark->stream = stream;
   piece->completes = mark;
-  emu_push(stream, piece);
-  mark->order = piece->order;
   forget(event);
   event->mark = emu_mark_retain(mark);
+  return piece;
+}
+
+static emu_piece_t *wait_piece(const event_t *event) {
+  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeWaitEvent, 0);
+  if (piece && event->mark && !event->mark->done) piece->waits_for = emu_mark_retain(event->mark);
+  return piece;
+}
+
+/* An event that has been destroyed is neither recorded nor waited for. */
+emu_piece_t *emu_event_piece(const emu_piece_t *piece) {
+  event_t *event = find(*(const cudaEvent_t *)piece->payload);
+  if (!event) return emu_piece_new(cudaGraphNodeTypeEmpty, 0);
+  return piece->type == cudaGraphNodeTypeEventRecord ? record_piece(event) : wait_piece(event);
+}
+
+/* A node that records the event, or waits for it, each time its graph runs. */
+static cudaError_t capture_node(enum cudaGraphNodeType type, cudaEvent_t handle, emu_stream_t *stream) {
+  if (!stream->capture) return cudaErrorInvalidValue;
+  emu_piece_t *piece = emu_piece_new(type, sizeof handle);
+  if (!piece) return cudaErrorMemoryAllocation;
+  *(cudaEvent_t *)piece->payload = handle;
+  return emu_enqueue(stream, piece);
+}
+
+static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned int flags) {
+  event_t *event = find(handle);
+  emu_stream_t *stream = emu_stream_find(stream_handle);
+  if (!event || !stream || event->device != stream->device) return cudaErrorInvalidResourceHandle;
+  if (flags & ~(unsigned int)cudaEventRecordExternal) return cudaErrorInvalidValue;
+  cudaError_t error = emu_capture_check(stream);
+  if (error) return error;
+  if (flags) return capture_node(cudaGraphNodeTypeEventRecord, handle, stream);
+  if (stream->capture) return record_capture(event, stream);
+  emu_piece_t *piece = record_piece(event);
+  if (!piece) return cudaErrorMemoryAllocation;
+  emu_push(stream, piece);
   return cudaSuccess;
 }
 
@@ -118,18 +146,18 @@ static cudaError_t wait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned
   event_t *event = find(handle);
   emu_stream_t *stream = emu_stream_find(stream_handle);
   if (!event || !stream) return cudaErrorInvalidResourceHandle;
+  if (flags & ~(unsigned int)cudaEventWaitExternal) return cudaErrorInvalidValue;
   cudaError_t error = emu_capture_check(stream);
   if (error) return error;
-  if (flags) return cudaErrorInvalidValue;
+  if (flags) return capture_node(cudaGraphNodeTypeWaitEvent, handle, stream);
   if (event->capture) return emu_capture_join(stream, event->capture, &event->tail);
   if (!event->mark) return cudaSuccess;
   if (stream->capture) { /* the wait would lead out of the capture */
     emu_capture_spoil(stream->capture);
     return cudaErrorStreamCaptureIsolation;
   }
-  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeWaitEvent, 0);
+  emu_piece_t *piece = wait_piece(event);
   if (!piece) return cudaErrorMemoryAllocation;
-  piece->waits_for = emu_mark_retain(event->mark);
   emu_push(stream, piece);
   return cudaSuccess;
 }

@@ -60,7 +60,10 @@ emu_graph_t *emu_graph_new(void) {
 }
 
 static void free_node(emu_node_t *node) {
+  for (size_t i = 0; i < node->body_count; i++) emu_graph_free(node->bodies[i]);
+  free(node->bodies);
   emu_nodes_clear(&node->dependencies);
+  emu_nodes_clear(&node->dependents);
   emu_piece_free(node->piece);
   free(node);
 }
@@ -69,9 +72,85 @@ void emu_graph_free(emu_graph_t *graph) {
   emu_graph_t **link = &graphs;
   while (*link != graph) link = &(*link)->next;
   *link = graph->next;
+  emu_capture_forget(graph);
+  emu_conditional_forget(graph);
   for (size_t i = 0; i < graph->nodes.count; i++) free_node(graph->nodes.items[i]);
   emu_nodes_clear(&graph->nodes);
   free(graph);
+}
+
+bool emu_node_add_body(emu_node_t *node, emu_graph_t *body) {
+  emu_graph_t **grown = body ? realloc(node->bodies, (node->body_count + 1) * sizeof *grown) : NULL;
+  if (!grown) {
+    if (body) emu_graph_free(body);
+    return false;
+  }
+  body->owned = true;
+  node->bodies = grown;
+  node->bodies[node->body_count++] = body;
+  return true;
+}
+
+/* `graph` has copies of all earlier nodes of node's graph, under the same numbers. */
+static bool copy_node(emu_graph_t *graph, const emu_node_t *node) {
+  emu_nodes_t dependencies = {0};
+  emu_piece_t *piece = emu_piece_copy(node->piece);
+  emu_node_t *copy = NULL;
+  bool done = piece != NULL;
+  for (size_t i = 0; done && i < node->dependencies.count; i++)
+    done = push(&dependencies, graph->nodes.items[node->dependencies.items[i]->index]);
+  if (done) copy = emu_graph_add(graph, piece, &dependencies);
+  emu_nodes_clear(&dependencies);
+  if (!copy) {
+    emu_piece_free(piece);
+    return false;
+  }
+  copy->original = node;
+  copy->condition = node->condition;
+  copy->condition_type = node->condition_type;
+  for (size_t i = 0; done && i < node->body_count; i++) done = emu_node_add_body(copy, emu_graph_copy(node->bodies[i]));
+  return done;
+}
+
+emu_graph_t *emu_graph_copy(const emu_graph_t *graph) {
+  emu_graph_t *copy = emu_graph_new();
+  if (copy) copy->owned = true;
+  for (size_t i = 0; copy && i < graph->nodes.count; i++) {
+    if (copy_node(copy, graph->nodes.items[i])) continue;
+    emu_graph_free(copy);
+    return NULL;
+  }
+  return copy;
+}
+
+bool emu_graph_order(const emu_graph_t *graph, emu_nodes_t *out) {
+  size_t placed = 0, count = graph->nodes.count;
+  *out = (emu_nodes_t){.items = malloc((count + 1) * sizeof *out->items), .room = count + 1};
+  if (!out->items) return false;
+  for (size_t i = 0; i < count; i++) {
+    emu_node_t *node = graph->nodes.items[i];
+    node->missing = node->dependencies.count;
+    if (!node->missing) out->items[out->count++] = node;
+  }
+  /* Those from `placed` on could come next. */
+  for (; placed < count; placed++) {
+    size_t ready = out->count - placed;
+    size_t chosen = placed + (ready > 1 ? emu_random_below(ready) : 0);
+    emu_node_t *node = out->items[chosen];
+    out->items[chosen] = out->items[placed];
+    out->items[placed] = node;
+    for (size_t i = 0; i < node->dependents.count; i++)
+      if (--node->dependents.items[i]->missing == 0) out->items[out->count++] = node->dependents.items[i];
+  }
+  return true;
+}
+
+bool emu_graph_busy(const emu_graph_t *graph) {
+  bool busy = graph->captures > 0;
+  for (size_t i = 0; !busy && i < graph->nodes.count; i++)
+    for (size_t j = 0; !busy && j < graph->nodes.items[i]->body_count; j++)
+      busy = emu_graph_busy(graph->nodes.items[i]->bodies[j]);
+  return busy;
 }
 
 emu_graph_t *emu_graph_find(cudaGraph_t handle) {
@@ -80,7 +159,7 @@ emu_graph_t *emu_graph_find(cudaGraph_t handle) {
   return graph;
 }
 
-static emu_node_t *find_node(cudaGraphNode_t handle) {
+emu_node_t *emu_node_find(cudaGraphNode_t handle) {
   for (const emu_graph_t *graph = graphs; graph; graph = graph->next)
     if (contains(&graph->nodes, (emu_node_t *)handle)) return (emu_node_t *)handle;
   return NULL;
@@ -97,7 +176,15 @@ emu_node_t *emu_graph_add(emu_graph_t *graph, emu_piece_t *piece, const emu_node
   emu_node_t *node = calloc(1, sizeof *node);
   if (!node) return NULL;
   node->graph = graph;
+  node->index = graph->nodes.count;
   if (!emu_nodes_add(&node->dependencies, dependencies->items, dependencies->count) || !push(&graph->nodes, node)) {
+    free_node(node);
+    return NULL;
+  }
+  for (size_t i = 0; i < node->dependencies.count; i++) {
+    if (push(&node->dependencies.items[i]->dependents, node)) continue;
+    while (i-- > 0) node->dependencies.items[i]->dependents.count--;
+    graph->nodes.count--;
     free_node(node);
     return NULL;
   }
@@ -117,7 +204,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t *out, unsigned int flags) {
 
 static cudaError_t destroy(cudaGraph_t handle) {
   emu_graph_t *graph = emu_graph_find(handle);
-  if (!graph || graph->captures) return cudaErrorInvalidValue;
+  if (!graph || graph->owned || emu_graph_busy(graph)) return cudaErrorInvalidValue;
   emu_graph_free(graph);
   return cudaSuccess;
 }
@@ -184,7 +271,7 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
 }
 
 static cudaError_t get_type(cudaGraphNode_t handle, enum cudaGraphNodeType *out) {
-  const emu_node_t *node = find_node(handle);
+  const emu_node_t *node = emu_node_find(handle);
   if (!node || !out) return cudaErrorInvalidValue;
   *out = node->piece->type;
   return cudaSuccess;
@@ -196,7 +283,7 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *o
 
 static cudaError_t get_dependencies(cudaGraphNode_t handle, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
                                     size_t *out_count) {
-  const emu_node_t *node = find_node(handle);
+  const emu_node_t *node = emu_node_find(handle);
   if (!node || !out_count) return cudaErrorInvalidValue;
   if (out && edges) memset(edges, 0, *out_count * sizeof *edges);
   return give(node->dependencies.items, node->dependencies.count, out, out_count);

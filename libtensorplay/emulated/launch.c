@@ -132,6 +132,8 @@ typedef struct launch {
   const kernel_t *kernel;
   dim3 grid;
   dim3 block;
+  size_t shared_nbytes;
+  void *pointer; /* to the arguments, for emu_kernel_params */
   _Alignas(16) unsigned char arguments[];
 } launch_t;
 
@@ -196,13 +198,12 @@ static const kernel_t *find_handle(const void *handle) {
   return offset < kernel_count * sizeof *kernels && offset % sizeof *kernels == 0 ? handle : NULL;
 }
 
-static cudaError_t launch_kernel(const void *handle, dim3 grid, dim3 block, void **arguments,
-                                 size_t shared_nbytes, cudaStream_t stream_handle) {
-  const kernel_t *kernel = find_handle(handle);
-  emu_stream_t *stream = emu_stream_find(stream_handle);
+cudaError_t emu_kernel_piece(emu_piece_t **out, const struct cudaKernelNodeParams *params) {
+  const kernel_t *kernel = find_handle(params->func);
+  dim3 grid = params->gridDim, block = params->blockDim;
   if (!kernel) return cudaErrorInvalidDeviceFunction;
-  if (!stream || stream->device != emu_device_current()) return cudaErrorInvalidResourceHandle;
-  if (!arguments || !arguments[0] || shared_nbytes > MAX_SHARED_NBYTES) return cudaErrorInvalidValue;
+  if (!params->kernelParams || !params->kernelParams[0] || params->sharedMemBytes > MAX_SHARED_NBYTES)
+    return cudaErrorInvalidValue;
   uint64_t threads = (uint64_t)block.x * block.y * block.z;
   if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
       threads == 0 || block.x > MAX_THREADS || block.y > MAX_THREADS || block.z > 64 || threads > MAX_THREADS)
@@ -210,14 +211,37 @@ static cudaError_t launch_kernel(const void *handle, dim3 grid, dim3 block, void
   emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeKernel, sizeof(launch_t) + kernel->arguments_nbytes);
   if (!piece) return cudaErrorMemoryAllocation;
   launch_t *launch = (launch_t *)piece->payload;
-  *launch = (launch_t){.kernel = kernel, .grid = grid, .block = block};
-  memcpy(launch->arguments, arguments[0], kernel->arguments_nbytes);
+  *launch = (launch_t){.kernel = kernel, .grid = grid, .block = block, .shared_nbytes = params->sharedMemBytes};
+  memcpy(launch->arguments, params->kernelParams[0], kernel->arguments_nbytes);
   piece->run = run_kernel;
   piece->cost_ns = EMU_PIECE_NS;
-  return emu_enqueue(stream, piece);
+  piece->device = emu_device_current();
+  *out = piece;
+  return cudaSuccess;
+}
+
+struct cudaKernelNodeParams emu_kernel_params(emu_piece_t *piece) {
+  launch_t *launch = (launch_t *)piece->payload;
+  launch->pointer = launch->arguments;
+  return (struct cudaKernelNodeParams){.func = (void *)launch->kernel, .gridDim = launch->grid,
+                                       .blockDim = launch->block, .kernelParams = &launch->pointer,
+                                       .sharedMemBytes = (unsigned int)launch->shared_nbytes};
+}
+
+const char *emu_kernel_name(const emu_piece_t *piece) { return ((const launch_t *)piece->payload)->kernel->name; }
+
+static cudaError_t launch_kernel(const struct cudaKernelNodeParams *params, cudaStream_t stream_handle) {
+  emu_stream_t *stream = emu_stream_find(stream_handle);
+  emu_piece_t *piece;
+  if (!find_handle(params->func)) return cudaErrorInvalidDeviceFunction;
+  if (!stream || stream->device != emu_device_current()) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = emu_kernel_piece(&piece, params);
+  return error ? error : emu_enqueue(stream, piece);
 }
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
                              size_t shared_nbytes, cudaStream_t stream) {
-  EMU_RETURN(cudaLaunchKernel, true, launch_kernel(kernel, grid, block, arguments, shared_nbytes, stream));
+  struct cudaKernelNodeParams params = {.func = (void *)kernel, .gridDim = grid, .blockDim = block,
+                                        .kernelParams = arguments, .sharedMemBytes = (unsigned int)shared_nbytes};
+  EMU_RETURN(cudaLaunchKernel, true, launch_kernel(&params, stream));
 }

@@ -6,6 +6,7 @@
 #include "emulated.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static uint64_t next_order = 1;
 static uint64_t host_ns; /* virtual time that the host has reached */
@@ -13,6 +14,10 @@ static uint64_t seed;
 static uint64_t random_state;
 static bool queued_since_query;
 static int copy_patience;
+static struct {
+  emu_stream_t *stream; /* NULL while no piece runs */
+  emu_piece_t *last;    /* the piece, or the last that it has put behind itself */
+} running;
 
 /* ---- seeded choice (splitmix64) ---- */
 
@@ -54,11 +59,41 @@ emu_piece_t *emu_piece_new(enum cudaGraphNodeType type, size_t payload_nbytes) {
   return piece;
 }
 
-void emu_piece_free(emu_piece_t *piece) {
-  if (!piece) return;
+emu_piece_t *emu_piece_copy(const emu_piece_t *piece) {
+  emu_piece_t *copy = emu_piece_new(piece->type, piece->payload_nbytes);
+  if (copy) memcpy(copy, piece, sizeof *piece + piece->payload_nbytes);
+  return copy;
+}
+
+/* What waits for a piece that was never queued must not wait for ever. */
+static void free_piece(emu_piece_t *piece) {
+  if (piece->completes) piece->completes->done = true;
+  if (piece->forget) piece->forget(piece->payload);
   emu_mark_release(piece->completes);
   emu_mark_release(piece->waits_for);
   free(piece);
+}
+
+void emu_piece_free(emu_piece_t *piece) {
+  while (piece) {
+    emu_piece_t *next = piece->next;
+    free_piece(piece);
+    piece = next;
+  }
+}
+
+bool emu_chain_add(emu_chain_t *chain, emu_piece_t *piece) {
+  if (!piece) {
+    emu_piece_free(chain->first);
+    *chain = (emu_chain_t){0};
+    return false;
+  }
+  if (chain->last)
+    chain->last->next = piece;
+  else
+    chain->first = piece;
+  chain->last = piece;
+  return true;
 }
 
 /* ---- which piece a stream waits for ---- */
@@ -151,7 +186,10 @@ static void run_first(emu_stream_t *stream) {
     if (piece->unlocked) {
       run_unlocked(stream, piece);
     } else {
+      running.stream = stream;
+      running.last = piece;
       cudaError_t error = piece->run(piece->device, piece->payload);
+      running.stream = NULL;
       if (error) emu_context_fail(piece->device, error);
     }
   }
@@ -162,7 +200,7 @@ static void run_first(emu_stream_t *stream) {
     piece->completes->done = true;
     piece->completes->time_ns = end_ns;
   }
-  emu_piece_free(piece);
+  free_piece(piece);
   if (!stream->first) {
     stream->last = NULL;
     if (!stream->live) emu_stream_drained(stream);
@@ -232,16 +270,39 @@ void emu_query_step(void) {
   queued_since_query = false;
 }
 
+/* Each piece is given the number of the call that queued it, and what it completes learns where it is. */
+static void enter(emu_stream_t *stream, emu_piece_t *piece, uint64_t order) {
+  piece->order = order;
+  piece->not_before_ns = host_ns;
+  if (piece->completes) {
+    piece->completes->order = order;
+    piece->completes->stream = stream;
+  }
+  stream->count++;
+}
+
 void emu_push(emu_stream_t *stream, emu_piece_t *piece) {
   while (stream->count >= EMU_MAX_QUEUE) advance(stream);
-  piece->device = stream->device;
-  piece->order = next_order++;
-  piece->not_before_ns = host_ns;
-  if (stream->last)
-    stream->last->next = piece;
-  else
-    stream->first = piece;
-  stream->last = piece;
-  stream->count++;
+  for (emu_piece_t *each = piece; each; each = each->next) {
+    enter(stream, each, next_order++);
+    if (stream->last)
+      stream->last->next = each;
+    else
+      stream->first = each;
+    stream->last = each;
+  }
   queued_since_query = true;
+}
+
+/* They take the running piece's number: who waits for what it belongs to waits for them too. */
+void emu_push_next(emu_piece_t *piece) {
+  emu_stream_t *stream = running.stream;
+  emu_piece_t *rest = running.last->next;
+  running.last->next = piece;
+  for (; piece; piece = piece->next) {
+    enter(stream, piece, running.last->order);
+    running.last = piece;
+  }
+  running.last->next = rest;
+  if (!rest) stream->last = running.last;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda_api.h"
 
@@ -23,7 +24,7 @@ typedef struct rule {
 static const char *current_rule;
 static int differences;
 
-static void note_difference(const char *file, int line, const char *what, long expected, long got) {
+static inline void note_difference(const char *file, int line, const char *what, long expected, long got) {
   fprintf(stderr, "%s:%d: %s: %s: expected %ld, got %ld\n", file, line, current_rule, what, expected, got);
   differences++;
 }
@@ -50,52 +51,52 @@ static unsigned char *pinned;    /* BYTES */
 
 /* ---- short forms ---- */
 
-static cudaStream_t make_stream(void) {
+static inline cudaStream_t make_stream(void) {
   cudaStream_t stream;
   EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return stream;
 }
 
-static cudaStream_t make_blocking_stream(void) {
+static inline cudaStream_t make_blocking_stream(void) {
   cudaStream_t stream;
   EXPECT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamDefault));
   return stream;
 }
 
-static cudaEvent_t make_event(void) {
+static inline cudaEvent_t make_event(void) {
   cudaEvent_t event;
   EXPECT_OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   return event;
 }
 
-static cudaStream_t begin(enum cudaStreamCaptureMode mode) {
+static inline cudaStream_t begin(enum cudaStreamCaptureMode mode) {
   cudaStream_t stream = make_stream();
   EXPECT_OK(cudaStreamBeginCapture(stream, mode));
   return stream;
 }
 
-static cudaError_t work(cudaStream_t stream, int i) { return cudaMemsetAsync(memory[i], i, BYTES, stream); }
+static inline cudaError_t work(cudaStream_t stream, int i) { return cudaMemsetAsync(memory[i], i, BYTES, stream); }
 
-static enum cudaStreamCaptureStatus status_of(cudaStream_t stream) {
+static inline enum cudaStreamCaptureStatus status_of(cudaStream_t stream) {
   enum cudaStreamCaptureStatus status = (enum cudaStreamCaptureStatus)-1;
   EXPECT_OK(cudaStreamIsCapturing(stream, &status));
   return status;
 }
 
-static size_t nodes_of(cudaGraph_t graph) {
+static inline size_t nodes_of(cudaGraph_t graph) {
   size_t count = 0;
   EXPECT_OK(cudaGraphGetNodes(graph, NULL, &count));
   return count;
 }
 
-static size_t edges_of(cudaGraph_t graph) {
+static inline size_t edges_of(cudaGraph_t graph) {
   size_t count = 0;
   EXPECT_OK(cudaGraphGetEdges(graph, NULL, NULL, NULL, &count));
   return count;
 }
 
 /* Ends a capture that is in order; the graph has this many nodes and edges. */
-static void end_in_order(cudaStream_t stream, size_t nodes, size_t edges) {
+static inline void end_in_order(cudaStream_t stream, size_t nodes, size_t edges) {
   cudaGraph_t graph = NULL;
   EXPECT_OK(cudaStreamEndCapture(stream, &graph));
   EXPECT_EQUAL(cudaStreamCaptureStatusNone, status_of(stream));
@@ -110,7 +111,7 @@ static void end_in_order(cudaStream_t stream, size_t nodes, size_t edges) {
 }
 
 /* The capture is spoiled: nothing more can be captured, and its end gives the code and no graph. */
-static void end_spoiled(cudaStream_t stream) {
+static inline void end_spoiled(cudaStream_t stream) {
   cudaGraph_t graph = (cudaGraph_t)stream;
   EXPECT_EQUAL(cudaStreamCaptureStatusInvalidated, status_of(stream));
   EXPECT(cudaErrorStreamCaptureInvalidated, work(stream, 0));
@@ -124,7 +125,7 @@ static void end_spoiled(cudaStream_t stream) {
 }
 
 /* The side stream joins the capture behind what `stream` has captured. */
-static void fork_to(cudaStream_t stream, cudaStream_t side) {
+static inline void fork_to(cudaStream_t stream, cudaStream_t side) {
   cudaEvent_t event = make_event();
   EXPECT_OK(cudaEventRecord(event, stream));
   EXPECT_OK(cudaStreamWaitEvent(side, event, 0));
@@ -132,22 +133,22 @@ static void fork_to(cudaStream_t stream, cudaStream_t side) {
 }
 
 /* Runs a function in another thread and waits for it. */
-static void in_thread(void *(*function)(void *), void *argument) {
+static inline void in_thread(void *(*function)(void *), void *argument) {
   pthread_t other;
   if (pthread_create(&other, NULL, function, argument)) abort();
   pthread_join(other, NULL);
 }
 
-static void set_mode(enum cudaStreamCaptureMode mode) { EXPECT_OK(cudaThreadExchangeStreamCaptureMode(&mode)); }
+static inline void set_mode(enum cudaStreamCaptureMode mode) { EXPECT_OK(cudaThreadExchangeStreamCaptureMode(&mode)); }
 
 /* ---- running rules ---- */
 
-static void make_memory(void) {
+static inline void make_memory(void) {
   for (int i = 0; i < 4; i++) EXPECT_OK(cudaMalloc((void **)&memory[i], BYTES));
   EXPECT_OK(cudaHostAlloc((void **)&pinned, BYTES, cudaHostAllocDefault));
 }
 
-static void check_rule(const rule_t *rule) {
+static inline void check_rule(const rule_t *rule) {
   current_rule = rule->name;
   rule->check();
   (void)cudaGetLastError();

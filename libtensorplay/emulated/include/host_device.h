@@ -38,6 +38,9 @@ void tp_host_register_kernel(const char *family, const char *name, size_t argume
  * the call then does not return. */
 void *tp_host_address(const void *address);
 
+/* CUDA's own: the value that a conditional node of a graph tests. cudaGraphConditionalHandle is this type. */
+void cudaGraphSetConditional(unsigned long long handle, unsigned int value);
+
 /* All threads of the block meet here. Does nothing while blocks have one thread. */
 void tp_host_barrier(void);
 
