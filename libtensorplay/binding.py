@@ -170,6 +170,7 @@ int32_t tp_table_has_emulated(void);
 tp_release_t tp_object_release(void);
 uintptr_t tp_capsule_end(void);
 tp_origin_hook_t tp_origin_tables(void *numbers, void *stacks, int64_t room);
+extern "Python" int32_t wait_hook(const char *operation);
 """
 
 

@@ -113,6 +113,23 @@ TP_API void tp_order_last(tp_order_report_t *out);
 /* The oldest of those that were noted and not taken, each pair of places once, 256 at most: 1; 0 when there is none. */
 TP_API int32_t tp_order_take(tp_order_report_t *out);
 
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+/* What a call does before it makes the host wait for a device: nothing, tell the hook, or return STATE instead. For the
+ * whole process. Release functions, which may wait for streams of other libraries, are left out. */
+#define TP_WAIT_SILENT 0
+#define TP_WAIT_TOLD 1
+#define TP_WAIT_REFUSED 2
+/* Status: INVALID_ARGUMENT. */
+TP_API tp_status_t tp_wait_set_debug_mode(int32_t mode);
+TP_API int32_t tp_wait_debug_mode(void);
+
+/* Called from any thread with the operation that is about to wait, or that has waited where it held locks. Not 0: the
+ * operation ends with STATE. */
+typedef int32_t (*tp_wait_hook_t)(const char *operation);
+/* One for the process; NULL: none. */
+TP_API void tp_wait_set_hook(tp_wait_hook_t hook);
+
 /* ---- devices -------------------------------------------------------------------------------- */
 
 typedef struct tp_device_properties {
@@ -141,6 +158,10 @@ TP_API tp_status_t tp_device_synchronize(int32_t device);
 
 /* Copied into *out. Starts nothing. Status: DEVICE, INVALID_ARGUMENT for NULL. */
 TP_API tp_status_t tp_device_get_properties(int32_t device, tp_device_properties_t *out);
+
+/* 1 when `device` can reach the memory of `peer` directly, else 0; of itself 0, as CUDA says. Starts nothing. Status:
+ * DEVICE. */
+TP_API int32_t tp_device_can_access_peer(int32_t device, int32_t peer);
 
 /* 1 when this library has used the device in this process, else 0. Starts nothing. */
 TP_API int32_t tp_device_is_started(int32_t device);
@@ -191,6 +212,7 @@ TP_API tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other
 
 #define TP_EVENT_TIMING 1
 #define TP_EVENT_BLOCKING 2
+#define TP_EVENT_EXTERNAL 4 /* records and waits that are captured are nodes of the graph, and happen in each replay */
 
 /* A new event; CUDA's event is made at the first record, on the stream's device. flags: a sum of
  * TP_EVENT_*. Owned by the caller. Status: INVALID_ARGUMENT. */

@@ -210,6 +210,7 @@ tp_status_t tp_device_synchronize(int32_t device) {
   if (device < 0) return device;
   if (!tp_device_is_started(device)) return TP_OK;
   TP_TRY(tp__device_enter(device, operation));
+  TP_TRY(tp__wait_note(operation));
   TP_TRY_CUDA(cudaDeviceSynchronize(), operation);
   tp__order_reach_device(device);
   tp__foreign_poll();
@@ -241,6 +242,15 @@ tp_status_t tp__device_check_fault(int32_t device) {
 }
 
 /* ---- peers ---- */
+
+int32_t tp_device_can_access_peer(int32_t device, int32_t peer) {
+  const char *operation = "can_device_access_peer";
+  int can = 0;
+  if ((device = tp__device_resolve(device, operation)) < 0) return device;
+  if ((peer = tp__device_resolve(peer, operation)) < 0) return peer;
+  TP_TRY_CUDA(cudaDeviceCanAccessPeer(&can, device, peer), operation);
+  return can;
+}
 
 static tp_status_t enable_peer(int32_t from, int32_t to, bool *out_access) {
   const char *operation = "device_enable_peer";

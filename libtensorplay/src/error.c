@@ -70,13 +70,34 @@ static tp_status_t status_of(cudaError_t error) {
   }
 }
 
+/* CUDA's errors after which every call of the process fails. */
+static bool is_sticky(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorAssert:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
 tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const char *call) {
   (void)cudaGetLastError(); /* else a later call of anybody in this thread would report it again */
   tp_status_t status = status_of(error);
   fill(status, operation, status == TP_UNAVAILABLE ? cudaSuccess : error);
   /* Of `call`, which may be the text of a whole expression, the function's name is enough. */
-  snprintf(slot.text, sizeof slot.text, "%s: %s: %s (in %.*s)", slot.operation, cudaGetErrorName(error),
-           cudaGetErrorString(error), (int)strcspn(call, "("), call);
+  snprintf(slot.text, sizeof slot.text, "%s: %s: %s (in %.*s)%s", slot.operation, cudaGetErrorName(error),
+           cudaGetErrorString(error), (int)strcspn(call, "("), call,
+           is_sticky(error) ? "; the device is lost to this process: restart it" : "");
   return status;
 }
 

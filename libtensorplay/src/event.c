@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-enum { FLAVOURS = (TP_EVENT_TIMING | TP_EVENT_BLOCKING) + 1 };
+enum { POOLED = TP_EVENT_TIMING | TP_EVENT_BLOCKING, FLAVOURS = POOLED + 1 };
 
 typedef struct event_pool {
   pthread_mutex_t lock;
@@ -24,6 +24,7 @@ static event_pool_t pools[TP_MAX_DEVICES][FLAVOURS] = {
 struct tp_event {
   int32_t flags;
   int32_t device;            /* valid once cuda is set */
+  _Atomic bool in_graph;     /* graphs may record it as long as the process lives */
   _Atomic(cudaEvent_t) cuda; /* NULL before the first record */
   _Atomic(tp__order_point_t *) point;
 };
@@ -82,7 +83,7 @@ static cudaEvent_t cuda_of(const tp_event_t *event) {
 }
 
 tp_event_t *tp_event_create(int32_t flags) {
-  if (flags < 0 || flags >= FLAVOURS) {
+  if (flags & ~(POOLED | TP_EVENT_EXTERNAL)) {
     tp__error_set(TP_INVALID_ARGUMENT, "event_create", "got flags %d, expected a sum of TP_EVENT_*", flags);
     return NULL;
   }
@@ -95,13 +96,16 @@ tp_event_t *tp_event_create(int32_t flags) {
   event->device = -1;
   atomic_init(&event->cuda, NULL);
   atomic_init(&event->point, NULL);
+  atomic_init(&event->in_graph, false);
   return event;
 }
 
 void tp_event_release(tp_event_t *event) {
   if (!event) return;
   cudaEvent_t cuda = cuda_of(event);
-  if (cuda) give(event->device, event->flags, cuda);
+  if (cuda && !atomic_load_explicit(&event->in_graph, memory_order_relaxed)) {
+    give(event->device, event->flags & POOLED, cuda);
+  }
   tp__order_point_t *point = atomic_load_explicit(&event->point, memory_order_relaxed);
   if (point) tp__order_drop(point);
   free(event);
@@ -117,7 +121,7 @@ static tp_status_t bind(tp_event_t *event, int32_t device) {
   pthread_mutex_lock(&first_record_lock);
   if (!cuda_of(event)) {
     cudaEvent_t cuda;
-    status = take(device, event->flags, &cuda);
+    status = take(device, event->flags & POOLED, &cuda);
     if (!status) {
       event->device = device;
       atomic_store_explicit(&event->cuda, cuda, memory_order_release);
@@ -136,9 +140,20 @@ tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream) {
                          event->device, device);
   }
   TP_TRY(tp__device_enter(device, "event_record"));
-  TP_TRY_CUDA(cudaEventRecord(cuda_of(event), tp__stream_cuda(stream)), "event_record");
+  if (tp__event_enters_graph(event, stream)) {
+    unsigned int flags = cudaEventRecordExternal;
+    TP_TRY_CUDA(cudaEventRecordWithFlags(cuda_of(event), tp__stream_cuda(stream), flags), "event_record");
+  } else {
+    TP_TRY_CUDA(cudaEventRecord(cuda_of(event), tp__stream_cuda(stream)), "event_record");
+  }
   if (tp__order_is_on()) tp__order_record(&event->point, stream);
   return TP_OK;
+}
+
+bool tp__event_enters_graph(tp_event_t *event, const tp_stream_t *stream) {
+  if (!(event->flags & TP_EVENT_EXTERNAL) || !tp__stream_is_capturing(stream)) return false;
+  atomic_store_explicit(&event->in_graph, true, memory_order_relaxed);
+  return true;
 }
 
 int32_t tp_event_query(tp_event_t *event) {
@@ -157,6 +172,7 @@ tp_status_t tp_event_synchronize(tp_event_t *event) {
   cudaEvent_t cuda = cuda_of(event);
   if (!cuda) return TP_OK;
   TP_TRY(tp__device_enter(event->device, "event_synchronize"));
+  TP_TRY(tp__wait_note("event_synchronize"));
   TP_TRY_CUDA(cudaEventSynchronize(cuda), "event_synchronize");
   tp__order_reach_point(&event->point);
   tp__foreign_poll();

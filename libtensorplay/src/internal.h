@@ -1,7 +1,7 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it. The files
  * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
- *   1  error, library, origin, settings
+ *   1  error, library, origin, settings, wait
  *   2  device, stream, event, foreign, staging, order/
  *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
@@ -58,6 +58,14 @@ const tp_memory_settings_t *tp__settings(void);
 /* STATE while the variable says what cannot be obeyed and nothing else was set. */
 tp_status_t tp__settings_check(const char *operation);
 
+/* ---- wait.c ---- */
+/* Called before the host waits for a device, once in a call of the public header: STATE when it must not. No lock may
+ * be held, as for tp__origin. */
+tp_status_t tp__wait_note(const char *operation);
+/* The same under locks: the listener is told by the second function, once they are free. */
+tp_status_t tp__wait_note_locked(const char *operation);
+tp_status_t tp__wait_tell_owed(void);
+
 /* ---- device.c ---- */
 /* Resolves TP_DEVICE_CURRENT and checks the range: the index (>= 0), or a negative status. */
 int32_t tp__device_resolve(int32_t device, const char *operation);
@@ -99,6 +107,11 @@ bool tp__device_has_peer(int32_t from, int32_t to);
 /* Current stream of a device for this thread: never NULL for a checked index. */
 tp_stream_t *tp__stream_current(int32_t device);
 cudaStream_t tp__stream_cuda(const tp_stream_t *stream);
+/* tp_stream_synchronize on a started device, as a part of another operation that has noted the wait. */
+tp_status_t tp__stream_finish(tp_stream_t *stream, const char *operation);
+/* Behind everything that is queued for a user: with TENSORPLAY_LAUNCH_BLOCKING=1 waits for it, so that what fails does
+ * so here; else a load. Not in a capture. */
+tp_status_t tp__stream_settle(tp_stream_t *stream, const char *operation);
 /* A small number, dense per device, that identifies the stream in the allocator (0: default stream). */
 int32_t tp__stream_id(const tp_stream_t *stream);
 /* Whether another library made the stream and may destroy it. */
@@ -143,6 +156,8 @@ void tp__order_forget(const void *memory, size_t nbytes);
 void tp__order_end_capture(const tp_stream_t *stream);
 
 /* ---- event.c ---- */
+/* Whether what the stream does with the event now becomes a node of a graph: an external event, in a capture. */
+bool tp__event_enters_graph(tp_event_t *event, const tp_stream_t *stream);
 /* Pooled untimed events of a device, for the library's own use. */
 tp_status_t tp__event_pool_take(int32_t device, cudaEvent_t *out);
 void tp__event_pool_give(int32_t device, cudaEvent_t event);

@@ -150,6 +150,7 @@ static tp_status_t is_pageable(const void *memory, bool *out, const char *operat
 tp_status_t tp__staging_send(void *target, const void *source, size_t nbytes, tp_stream_t *stream,
                              const char *operation) {
   bool pageable = false, served = false;
+  TP_TRY(tp__wait_note(operation));
   TP_TRY(tp__order_check(stream, 1, &(tp__touch_t){target, true}, operation));
   TP_TRY(is_pageable(source, &pageable, operation));
   if (pageable && nbytes >= LEAST_NBYTES)
@@ -157,16 +158,17 @@ tp_status_t tp__staging_send(void *target, const void *source, size_t nbytes, tp
   if (served) return TP_OK;
   TP_TRY_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyHostToDevice, tp__stream_cuda(stream)), operation);
   /* CUDA has read pageable memory when the call returns, pinned memory only when the copy has run. */
-  return pageable ? TP_OK : tp_stream_synchronize(stream);
+  return pageable ? TP_OK : tp__stream_finish(stream, operation);
 }
 
 tp_status_t tp__staging_fetch(void *target, const void *source, size_t nbytes, tp_stream_t *stream,
                               const char *operation) {
   bool pageable = false, served = false;
+  TP_TRY(tp__wait_note(operation));
   TP_TRY(tp__order_check(stream, 1, &(tp__touch_t){source, false}, operation));
   if (nbytes >= LEAST_NBYTES) TP_TRY(is_pageable(target, &pageable, operation));
   if (pageable) TP_TRY(pass(fetch, target, source, nbytes, stream, &served, operation));
   if (!served)
     TP_TRY_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyDeviceToHost, tp__stream_cuda(stream)), operation);
-  return tp_stream_synchronize(stream);
+  return tp__stream_finish(stream, operation);
 }

@@ -4,6 +4,7 @@
  * allocator's memory per stream stays bounded as well. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 
@@ -230,10 +231,28 @@ int32_t tp_stream_query(tp_stream_t *stream) {
 
 tp_status_t tp_stream_synchronize(tp_stream_t *stream) {
   if (!tp_device_is_started(stream->device)) return TP_OK;
-  TP_TRY(tp__device_enter(stream->device, "stream_synchronize"));
-  TP_TRY_CUDA(cudaStreamSynchronize(stream->cuda), "stream_synchronize");
+  TP_TRY(tp__wait_note("stream_synchronize"));
+  return tp__stream_finish(stream, "stream_synchronize");
+}
+
+tp_status_t tp__stream_finish(tp_stream_t *stream, const char *operation) {
+  TP_TRY(tp__device_enter(stream->device, operation));
+  TP_TRY_CUDA(cudaStreamSynchronize(stream->cuda), operation);
   tp__order_reach(stream);
   tp__foreign_poll();
+  return tp__device_check_fault(stream->device);
+}
+
+static bool launches_block; /* never changes after loading */
+
+__attribute__((constructor)) static void read_environment(void) {
+  const char *text = getenv("TENSORPLAY_LAUNCH_BLOCKING");
+  launches_block = text && strcmp(text, "1") == 0;
+}
+
+tp_status_t tp__stream_settle(tp_stream_t *stream, const char *operation) {
+  if (!launches_block || tp__stream_is_capturing(stream)) return TP_OK;
+  TP_TRY_CUDA(cudaStreamSynchronize(stream->cuda), operation);
   return tp__device_check_fault(stream->device);
 }
 
@@ -241,7 +260,8 @@ tp_status_t tp_stream_wait_event(tp_stream_t *stream, tp_event_t *event) {
   cudaEvent_t cuda = (cudaEvent_t)tp_event_handle(event);
   if (!cuda) return TP_OK;
   TP_TRY(tp__device_enter(stream->device, "stream_wait_event"));
-  TP_TRY_CUDA(cudaStreamWaitEvent(stream->cuda, cuda, 0), "stream_wait_event");
+  unsigned int flags = tp__event_enters_graph(event, stream) ? cudaEventWaitExternal : cudaEventWaitDefault;
+  TP_TRY_CUDA(cudaStreamWaitEvent(stream->cuda, cuda, flags), "stream_wait_event");
   tp__event_order(event, stream);
   return TP_OK;
 }

@@ -186,3 +186,48 @@ def test_work_on_one_device_leaves_the_other_alone(two_gpus: None) -> None:
         print(cuda.current_device(), native.tp_device_is_started(0), native.tp_device_is_started(1))
     """
     assert fresh.run(code) == "0 0 1\n"
+
+
+def test_device_of_is_the_device_of_a_tensor(two_gpus: None) -> None:
+    with cuda.device_of(tp.ones(1, device="cuda:1")):
+        assert cuda.current_device() == 1
+        with cuda.device_of(tp.ones(1)):
+            assert cuda.current_device() == 1
+    assert cuda.current_device() == 0
+
+
+def test_peers(two_gpus: None) -> None:
+    assert not cuda.can_device_access_peer(0, 0)
+    assert cuda.can_device_access_peer(0, 1) == cuda.can_device_access_peer("cuda:1", None)
+    with pytest.raises(InvalidArgumentError, match="device 99 asked for"):
+        cuda.can_device_access_peer(0, 99)
+
+
+def test_kernels_fit_the_device(gpu: None) -> None:
+    architectures = cuda.get_arch_list()
+    assert any(name.startswith(f"sm_{cuda.get_device_capability()[0]}") for name in architectures)
+    assert cuda.is_bf16_supported()
+    assert cuda.is_bf16_supported(False) == (cuda.get_device_capability() >= (8, 0))
+
+
+def test_init_starts_the_library_and_no_device(gpu: None) -> None:
+    code = """
+        import tensorplay as tp
+        from tensorplay.cuda._library import native
+        print(tp.cuda.is_initialized(), tp.cuda.get_arch_list() != [], tp.cuda.is_initialized())
+        tp.cuda.init()
+        print(tp.cuda.is_initialized(), native.tp_device_is_started(0))
+    """
+    assert fresh.run(code) == "False True False\nTrue 0\n"
+
+
+def test_nothing_is_initialized_without_a_device() -> None:
+    code = """
+        import tensorplay as tp
+        print(tp.cuda.is_initialized(), tp.cuda.get_arch_list(), tp.cuda.is_bf16_supported())
+        try:
+            tp.cuda.init()
+        except tp.errors.BackendUnavailableError as error:
+            print("none" in str(error))
+    """
+    assert fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none") == "False [] False\nTrue\n"

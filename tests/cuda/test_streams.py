@@ -64,6 +64,47 @@ def test_stream_context_puts_back(gpu: None) -> None:
     assert cuda.current_stream() == cuda.default_stream()
 
 
+def test_a_stream_is_a_context_that_may_be_entered_twice(gpu: None) -> None:
+    stream, other = cuda.Stream(), cuda.Stream()
+    with stream as entered:
+        assert entered is stream
+        with other, stream:
+            assert cuda.current_stream() == stream
+        assert cuda.current_stream() == stream
+    assert cuda.current_stream() == cuda.default_stream()
+    with pytest.raises(KeyError), stream:
+        raise KeyError
+    assert cuda.current_stream() == cuda.default_stream()
+
+
+def test_an_event_is_not_for_other_processes(gpu: None) -> None:
+    with pytest.raises(InvalidArgumentError, match="interprocess=True, expected False"):
+        cuda.Event(interprocess=True)
+
+
+def test_an_external_event_is_a_node_of_the_graph_in_a_capture_only(emulated: None) -> None:
+    event, stream = cuda.Event(external=True), cuda.Stream()
+    event.record(stream)
+    stream.wait_event(event)
+    event.synchronize()
+    # The device has no captures, and refuses what only captures take, as CUDA does outside of them.
+    for call, name in ((event.record, "cudaEventRecordWithFlags"), (event.wait, "cudaStreamWaitEvent")):
+        with (
+            control.fail("cudaStreamIsCapturing", 1, "cudaErrorStreamCaptureUnsupported"),
+            pytest.raises(tp.AcceleratorError, match=name),
+        ):
+            call(stream)
+    event.record(stream)
+    event.synchronize()
+
+
+def test_an_external_stream_by_its_other_name(gpu: None) -> None:
+    stream = cuda.Stream()
+    found = cuda.get_stream_from_external(stream.cuda_stream)
+    assert isinstance(found, cuda.ExternalStream)
+    assert found == stream
+
+
 def test_stream_context_of_another_device_puts_back_both(two_gpus: None) -> None:
     first, second, before = cuda.Stream(0), cuda.Stream(1), cuda.Stream(1)
     cuda.set_stream(before)

@@ -144,7 +144,9 @@ static tp__block_t *allocate(size_t nbytes, tp_stream_t *stream) {
   tp__block_t *block = take(heap, &request);
   tp__heap_unlock(heap);
   if (request.mempool) tp__mempool_drop(request.mempool);
-  return block;
+  if (!tp__wait_tell_owed()) return block;
+  if (block) tp__alloc_free(block);
+  return NULL;
 }
 
 tp__block_t *tp__alloc(size_t nbytes, tp_stream_t *stream) {

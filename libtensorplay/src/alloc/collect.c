@@ -39,6 +39,7 @@ tp_status_t tp__collect_old(tp__heap_t *heap, const char *operation) {
       if (!oldest || segment->idle_since < oldest->idle_since) oldest = segment;
     }
     if (!oldest) return TP_OK;
+    TP_TRY(tp__wait_note_locked(operation));
     TP_TRY(release(heap, oldest, operation));
   }
   return TP_OK;

@@ -28,10 +28,21 @@ void tp_memory_free(void *address) {
   if (block) tp__alloc_free(block);
 }
 
+/* Whether there is something to give back: cudaFree waits for the device. */
+static bool waits_to_release(const tp__heap_t *heap) {
+  if (heap->deferred > 0 || heap->deferred_external > 0) return true;
+  for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
+    if (tp__segment_idle_nbytes(segment) > 0) return true;
+  }
+  return false;
+}
+
 /* Under the heap's lock. */
 static tp_status_t release_cache(tp__heap_t *heap, const char *operation) {
   if (tp__captures_underway()) return TP_OK;
   TP_TRY(tp__device_enter(heap->device, operation));
+  tp__cache_drain(heap);
+  if (waits_to_release(heap)) TP_TRY(tp__wait_note_locked(operation));
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   if (heap->deferred > 0 || heap->deferred_external > 0) tp__defer_wait(heap);
   tp__cache_drain(heap);
@@ -52,7 +63,8 @@ tp_status_t tp_memory_empty_cache(int32_t device) {
   heap->trace.origin = origin;
   tp_status_t status = heap->segments ? release_cache(heap, "memory_empty_cache") : TP_OK;
   tp__heap_unlock(heap);
-  return status;
+  TP_TRY(status);
+  return tp__wait_tell_owed();
 }
 
 tp_status_t tp_memory_set_limit(int32_t device, size_t nbytes) {

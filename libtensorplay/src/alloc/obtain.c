@@ -102,6 +102,7 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
   if (!capturing && (*out = take_over(heap, request, true))) return TP_OK;
 
   /* 4. Blocks that external streams used: waiting for the device costs less than memory from the driver. */
+  if (!capturing && heap->deferred_external) TP_TRY(tp__wait_note_locked(operation));
   if (!capturing && tp__defer_wait_external(heap) && (*out = find_anywhere(heap, request))) return TP_OK;
 
   /* 5. The driver, within the limit; above the threshold, old segments go first. */
@@ -120,6 +121,9 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
     /* 7. A block of a busy stream: this stream waits, the host does not. */
     if ((*out = take_over(heap, request, false))) return TP_OK;
 
+    /* From here on the host waits. */
+    TP_TRY(tp__wait_note_locked(operation));
+
     /* 8. Oversize segments, as many as are needed. */
     bool found = false;
     if (!tp__captures_underway())
@@ -129,7 +133,7 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
       if (!refused) return status;
     }
 
-    /* 9. Blocks that other streams still use: the host waits. */
+    /* 9. Blocks that other streams still use. */
     heap->stats[TP_STAT_num_alloc_retries]++;
     tp__defer_wait(heap);
     tp__cache_drain(heap);

@@ -93,9 +93,16 @@ int32_t tp_pinned_contains(const void *address) {
 tp_status_t tp_pinned_empty_cache(void) {
   const char *operation = "empty_host_cache";
   TP_TRY(tp__device_check_process(operation));
+  cudaError_t error = cudaSuccess;
   pthread_mutex_lock(&tp__pinned.lock);
-  if (!tp__captures_underway()) tp__pinned_settle(true);
-  cudaError_t error = tp__pinned_release_idle(0);
+  bool waits = tp__pinned.pending > 0 && !tp__captures_underway();
+  tp_status_t status = waits ? tp__wait_note_locked(operation) : TP_OK;
+  if (!status) {
+    if (waits) tp__pinned_settle(true);
+    error = tp__pinned_release_idle(0);
+  }
   pthread_mutex_unlock(&tp__pinned.lock);
+  TP_TRY(status);
+  TP_TRY(tp__wait_tell_owed());
   return error ? tp__error_set_cuda(error, operation, "cudaFreeHost") : TP_OK;
 }

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import SupportsIndex
 
 from tensorplay._device import Device
+from tensorplay._tensor import Tensor
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from . import _select
@@ -131,6 +132,54 @@ def get_device_capability(device: DeviceArgument = None) -> tuple[int, int]:
     return properties.major, properties.minor
 
 
+def can_device_access_peer(device: DeviceArgument, peer_device: DeviceArgument) -> bool:
+    """Whether a device reads and writes the memory of another directly; of itself False, as CUDA says."""
+    found = native.tp_device_can_access_peer(device_index(device), device_index(peer_device))
+    check(found)
+    return bool(found)
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the current device computes in bfloat16: all do, those before capability 8.0 by way of float32.
+
+    Parameters
+    ----------
+    including_emulation : bool
+        False: whether it does so itself.
+    """
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
+def is_initialized() -> bool:
+    """Whether the library and the driver were started in this process."""
+    return native.is_started and not native.is_forked
+
+
+def init() -> None:
+    """Starts the library and the driver, which the first call that needs them does anyway. Makes no context.
+
+    Raises
+    ------
+    BackendUnavailableError
+        CUDA cannot be used; the text says why.
+    AcceleratorError
+        CUDA was started before this process was forked.
+    """
+    check(native.tp_device_count())
+    if native.is_forked:
+        check(native.tp_device_synchronize(CURRENT))
+
+
+def get_arch_list() -> list[str]:
+    """Architectures that the installed kernels are for: ``["sm_80", ...]``, none where CUDA cannot be used."""
+    variant = native.choice().variant
+    if variant is None or not is_available():
+        return []
+    from . import _native
+
+    return _native.architectures(variant)
+
+
 class device:  # noqa: N801 (torch's name)
     """Context manager that makes a device current and puts the former one back.
 
@@ -156,6 +205,21 @@ class device:  # noqa: N801 (torch's name)
     ) -> None:
         if self._index != CURRENT:
             check(native.tp_device_set(self._former))
+
+
+class device_of(device):  # noqa: N801 (torch's name)
+    """Context manager that makes a tensor's device current and puts the former one back.
+
+    Parameters
+    ----------
+    obj : Tensor
+        One that lies on the host does nothing.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, obj: Tensor) -> None:
+        super().__init__(obj.device if obj.device.type == "cuda" else None)
 
 
 def device_index(device: DeviceArgument) -> int:

@@ -6,6 +6,7 @@ is no order between streams unless one waits for the other.
 
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 from typing import Any
 
@@ -17,13 +18,17 @@ from ._exchange import check_export
 from ._library import native
 from .device import CURRENT, DeviceArgument, device_index
 
-_TIMING, _BLOCKING = 1, 2  # TP_EVENT_TIMING, TP_EVENT_BLOCKING
+_TIMING, _BLOCKING, _EXTERNAL = 1, 2, 4  # TP_EVENT_TIMING, TP_EVENT_BLOCKING, TP_EVENT_EXTERNAL
+
+# `contexts`: those of ``with stream:`` that the thread is in. One stream may be entered several times.
+_entered = threading.local()
 
 
 class Stream:
     """One of the 32 streams that each device has for each priority, handed out in turn.
 
-    Two objects are equal when they mean the same stream. Streams live as long as the process.
+    Two objects are equal when they mean the same stream. Streams live as long as the process. ``with stream:`` is
+    ``with tensorplay.cuda.stream(stream):``.
 
     Parameters
     ----------
@@ -101,6 +106,17 @@ class Stream:
         check(native.tp_event_record(pointer_of("record_event", found, Event), self._pointer))
         return found
 
+    def __enter__(self) -> Stream:
+        context = StreamContext(self)
+        context.__enter__()
+        _entered.__dict__.setdefault("contexts", []).append(context)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _entered.contexts.pop().__exit__(kind, error, traceback)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and bool(self._pointer == other._pointer)
 
@@ -148,16 +164,26 @@ class Event:
         Whether `elapsed_time` may be asked.
     blocking : bool
         Whether `synchronize` gives the processor away while it waits.
+    interprocess : bool
+        False: events are not handed to other processes.
+    external : bool
+        Whether `record` and `wait` in a capture become nodes of the graph, which happen in each replay, in place of
+        order inside the graph. Elsewhere the same as any event.
     """
 
     __slots__ = ("_pointer", "_release")
 
     _pointer: Any
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
-        self._pointer = None  # for __del__, when the next line raises
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> None:
+        self._pointer = None  # for __del__, when one of the next lines raises
+        if interprocess:
+            raise InvalidArgumentError("Event: got interprocess=True, expected False: other processes get no events")
         self._release = native.tp_event_release
-        self._pointer = native.tp_event_create((_TIMING if enable_timing else 0) + (_BLOCKING if blocking else 0))
+        flags = (_TIMING if enable_timing else 0) + (_BLOCKING if blocking else 0)
+        self._pointer = native.tp_event_create(flags + _EXTERNAL if external else flags)
         if not self._pointer:
             raise failure()
 
@@ -305,6 +331,11 @@ def current_stream(device: DeviceArgument = None) -> Stream:
 def default_stream(device: DeviceArgument = None) -> Stream:
     """The legacy default stream of a device (`tp_stream_default`)."""
     return _wrap(native.tp_stream_default(CURRENT if device is None else device_index(device)))
+
+
+def get_stream_from_external(data_ptr: int, device: DeviceArgument = None) -> ExternalStream:
+    """`ExternalStream` by its other name."""
+    return ExternalStream(data_ptr, device)
 
 
 def _wrap(pointer: Any) -> Stream:

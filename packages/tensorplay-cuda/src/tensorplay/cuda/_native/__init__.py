@@ -21,7 +21,7 @@ except ImportError as error:
         "install tensorplay-cuda anew, or build it with libtensorplay/build.py"
     ) from error
 
-__all__ = ["FOLDER", "bind", "built", "ffi", "lib"]
+__all__ = ["FOLDER", "architectures", "bind", "built", "ffi", "lib"]
 
 
 def built(variant: str) -> bool:
@@ -45,9 +45,18 @@ def bind(variant: str) -> None:
     failure = lib.tp_table_bind(str(_path(variant)).encode())
     if failure:
         raise BackendUnavailableError(f"tensorplay.cuda: libtensorplay does not load: {ffi.string(failure).decode()}")
-    images = FOLDER / ("kernels_emulated" if variant == "emulated" else "kernels")
+    images = _images(variant)
     if lib.tp_kernels_set_path(str(images).encode()):
         raise BackendUnavailableError(f"tensorplay.cuda: the path of the kernel images is too long: {images}")
+
+
+def architectures(variant: str) -> list[str]:
+    """What the kernel images of a variant were compiled for: ``["sm_80", ...]``."""
+    return sorted({path.suffixes[0][1:] for path in _images(variant).glob("*.sm_*.z")})
+
+
+def _images(variant: str) -> Path:
+    return FOLDER / ("kernels_emulated" if variant == "emulated" else "kernels")
 
 
 def _path(variant: str) -> Path:

@@ -1,0 +1,86 @@
+"""Sync debug mode: finding the calls that make the program wait for a device."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import tensorplay
+from tensorplay.errors import DTypeError, InvalidArgumentError
+
+from ._check import check
+from ._library import native
+
+_MODES = {"default": 0, "warn": 1, "error": 2}  # TP_WAIT_SILENT, TP_WAIT_TOLD, TP_WAIT_REFUSED
+_OWN = tuple(f"{Path(folder)}/" for folder in tensorplay.__path__)
+
+_mode = 0
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What happens when a call makes the program wait for a device: a hunt for waits that cost overlap.
+
+    Waits are `synchronize` of everything, reading values (``item()``, ``tolist()``, ``cpu()``, shapes that depend on
+    values), copies between a device and pageable memory, `empty_cache` with memory to give back, and allocations that
+    find the memory short. For all threads of the process.
+
+    Parameters
+    ----------
+    debug_mode : int or str
+        0 or ``"default"``: nothing. 1 or ``"warn"``: a UserWarning at the program's own line. 2 or ``"error"``: the
+        call raises StateError instead of waiting.
+    """
+    global _mode
+    if isinstance(debug_mode, bool) or not isinstance(debug_mode, (int, str)):
+        raise DTypeError(f"set_sync_debug_mode: got {debug_mode!r}, expected an integer or a text")
+    mode = _MODES.get(debug_mode, -1) if isinstance(debug_mode, str) else debug_mode
+    if mode not in _MODES.values():
+        raise InvalidArgumentError(
+            f"set_sync_debug_mode: got {debug_mode!r}, expected 0, 1, 2, 'default', 'warn' or 'error'"
+        )
+    _mode = mode
+    if native.is_started:
+        _apply()
+
+
+def get_sync_debug_mode() -> int:
+    """The mode as a number: 0 (default), 1 (warn) or 2 (error)."""
+    return int(native.tp_wait_debug_mode()) if native.is_started else _mode
+
+
+def _apply() -> None:
+    if _mode == _MODES["warn"]:
+        native.ffi.def_extern(name="wait_hook", error=0)(_warn)
+        native.tp_wait_set_hook(native.wait_hook)
+    check(native.tp_wait_set_debug_mode(_mode))
+
+
+def _warn(operation: Any) -> int:
+    """C's hook: 1 when a filter has made an error of the warning."""
+    frame = sys._getframe().f_back
+    while frame and frame.f_back and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    text = f"{native.ffi.string(operation).decode()}: waits for the device"
+    try:
+        if frame is None:  # a thread that runs no Python
+            warnings.warn_explicit(text, UserWarning, "<no Python>", 0)
+        else:
+            place = frame.f_code.co_filename, frame.f_lineno
+            registry = frame.f_globals.setdefault("__warningregistry__", {})
+            warnings.warn_explicit(text, UserWarning, *place, frame.f_globals.get("__name__"), registry)
+    except UserWarning:
+        return 1
+    return 0
+
+
+@atexit.register
+def _stop() -> None:
+    """No call may ask an interpreter that ends."""
+    if _mode and native.is_started:
+        native.tp_wait_set_debug_mode(0)
+
+
+native.at_start.append(_apply)
