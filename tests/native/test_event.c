@@ -17,7 +17,7 @@ static void test_never_recorded(void) {
 }
 
 static void test_wrong_flags(void) {
-  CHECK(!tp_event_create(4) && tp_error_status() == TP_INVALID_ARGUMENT);
+  CHECK(!tp_event_create(8) && tp_error_status() == TP_INVALID_ARGUMENT);
   CHECK(!tp_event_create(-1) && tp_error_status() == TP_INVALID_ARGUMENT);
 }
 
