@@ -141,11 +141,6 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   EMU_RETURN(cudaEventRecordWithFlags, true, record(event, stream, flags));
 }
 
-/* External records are nodes of graphs, and there is no capture. */
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
-  EMU_RETURN(cudaEventRecordWithFlags, true, flags ? cudaErrorInvalidValue : record(event, stream));
-}
-
 /* What the event stands for now is waited for; recording it again later changes nothing. */
 static cudaError_t wait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned int flags) {
   event_t *event = find(handle);

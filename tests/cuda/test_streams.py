@@ -87,7 +87,7 @@ def test_an_external_event_is_a_node_of_the_graph_in_a_capture_only(emulated: No
     event.record(stream)
     stream.wait_event(event)
     event.synchronize()
-    # The device has no captures, and refuses what only captures take, as CUDA does outside of them.
+    # What only captures take is refused, since there is none.
     for call, name in ((event.record, "cudaEventRecordWithFlags"), (event.wait, "cudaStreamWaitEvent")):
         with (
             control.fail("cudaStreamIsCapturing", 1, "cudaErrorStreamCaptureUnsupported"),

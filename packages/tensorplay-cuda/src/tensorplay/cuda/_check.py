@@ -17,7 +17,7 @@ from ._tables import STATUSES
 _CODES = {name: status for status, (name, _, _) in STATUSES.items()}
 _EXPLAINED = {_CODES[name] for name in ("INVALID_ARGUMENT", "DTYPE", "SHAPE", "DEVICE", "INDEX", "OVERFLOW", "STATE")}
 _OUT_OF_MEMORY, _ORDER = _CODES["OUT_OF_MEMORY"], _CODES["ORDER"]
-# A size may fit as it is, but not rounded up to a block; an index may be at fault in earlier work that a call waits for.
+# A size may fit as it is, but not rounded up to a block; an index may be one of earlier work that a call waits for.
 _NOT_THE_ARGUMENTS = {_CODES["STATE"], _CODES["OVERFLOW"], _CODES["INDEX"]}
 _INITIALIZATION_ERROR = 3  # cudaErrorInitializationError
 
