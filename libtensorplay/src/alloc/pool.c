@@ -173,12 +173,21 @@ static bool may_have(size_t nbytes, const tp__block_t *block) {
   return nbytes >= settings->max_split_size && block->nbytes - nbytes <= settings->max_non_split_rounding;
 }
 
+static tp__block_t *smallest(const tp__shelf_t *shelf, size_t nbytes) {
+  int bin = bin_of(nbytes);
+  tp__block_t *block = bin_find(shelf, bin, nbytes);
+  return block ? block : bin_find(shelf, next_bin(shelf, bin + 1), nbytes);
+}
+
+/* A block before a gap can grow, and is left to requests that nothing else serves. */
+static bool can_grow(const tp__block_t *block) { return block->next && block->next->state == TP_BLOCK_GAP; }
+
 tp__block_t *tp__pool_find(const tp__pool_t *pool, int32_t stream_id, size_t nbytes) {
   const tp__shelf_t *shelf = stream_id < pool->room ? pool->shelves[stream_id] : NULL;
   if (!shelf) return NULL;
-  int bin = bin_of(nbytes);
-  tp__block_t *block = bin_find(shelf, bin, nbytes);
-  if (!block) block = bin_find(shelf, next_bin(shelf, bin + 1), nbytes);
+  tp__block_t *block = smallest(shelf, nbytes), *other = block;
+  while (other && can_grow(other)) other = smallest(shelf, other->nbytes + TP_BLOCK_UNIT);
+  if (other) block = other;
   /* Where the smallest is too large, all are. */
   return block && may_have(nbytes, block) ? block : NULL;
 }
