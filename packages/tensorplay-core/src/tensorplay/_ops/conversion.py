@@ -57,7 +57,8 @@ def parse_to(
         raise DTypeError(f"to: got {rest[0]!r}, expected a device, a dtype or a tensor, then non_blocking and copy")
     if dtype is not None:
         _dtype.check("to", dtype)
-    return To(device, dtype, builtins.bool(non_blocking), copy)
+    flags = _dispatch.flag("to", "non_blocking", non_blocking), _dispatch.flag("to", "copy", copy)
+    return To(device, dtype, *flags)
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:

@@ -41,7 +41,7 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
         memory that is not pinned, or has gaps, the copy is complete on return.
     """
     _dispatch.check_tensor("copy_", source)
-    _dispatch.copy_(self, source, bool(non_blocking))
+    _dispatch.copy_(self, source, _dispatch.flag("copy_", "non_blocking", non_blocking))
     return self
 
 
