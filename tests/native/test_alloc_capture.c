@@ -1,4 +1,6 @@
 /* The allocator beside captures: what stands still while one is underway, and what returns at its end. */
+#include <pthread.h>
+
 #include "alloc_case.h"
 
 static tp__capture_t *begin(tp_mempool_t *mempool, tp_stream_t *stream) {
@@ -150,6 +152,171 @@ static void test_an_event_of_a_capture_that_was_not_seen(void) {
   clear();
 }
 
+/* ---- captures that CUDA has underway ---- */
+
+static tp__capture_t *begin_in(tp_mempool_t *mempool, tp_stream_t *stream, enum cudaStreamCaptureMode mode) {
+  tp__capture_t *capture = begin(mempool, stream);
+  CHECK(cudaStreamBeginCapture(tp__stream_cuda(stream), mode) == cudaSuccess);
+  CHECK(tp__capture_id(capture) == tp__stream_capture(stream) && tp__capture_id(capture) != 0);
+  return capture;
+}
+
+/* Fails where something broke the capture. */
+static void end_graph(tp_stream_t *stream) {
+  cudaGraph_t graph = NULL;
+  CHECK(cudaStreamEndCapture(tp__stream_cuda(stream), &graph) == cudaSuccess && graph);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+static bool is_of(const tp__block_t *block, const tp_mempool_t *mempool) {
+  return block->segment->pool->owner && block->segment->pool->owner->mempool == mempool;
+}
+
+static void test_streams_of_a_capture_allocate_from_its_pool(void) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0), *fork = tp_stream_from_pool(0, 0);
+  tp_mempool_t *mempool = make();
+  tp__capture_t *capture = begin_in(mempool, stream, cudaStreamCaptureModeGlobal);
+  tp__block_t *eager = take(1000, fork);
+  CHECK(!is_of(eager, mempool) && eager->capture == 0);
+  tp__block_t *first = take(1000, stream);
+  CHECK_OK(tp_stream_wait_stream(fork, stream));
+  tp__block_t *forked = take(1000, fork);
+  CHECK(is_of(first, mempool) && is_of(forked, mempool) && forked->capture == tp__capture_id(capture));
+  size_t nbytes;
+  CHECK(tp__capture_live_blocks(mempool, tp__capture_id(capture), &nbytes) == 2);
+  CHECK(nbytes == first->nbytes + forked->nbytes);
+  char *address = first->address;
+  drop(first);
+  first = take(1000, stream); /* whose order the capture has */
+  CHECK(first->address == address && tp__capture_live_blocks(mempool, tp__capture_id(capture), &nbytes) == 2);
+  CHECK_OK(tp_stream_wait_stream(stream, fork));
+  uint64_t id = tp__capture_id(capture);
+  end_graph(stream);
+  end(capture);
+  drop(forked);
+  CHECK(tp__capture_live_blocks(mempool, id, &nbytes) == 1 && nbytes == first->nbytes);
+  drop(first);
+  drop(eager);
+  tp_mempool_release(mempool);
+  CHECK(tp_mempool_list(0, 0, NULL) == 0);
+  clear();
+}
+
+static void test_a_capture_of_another_library_is_left_alone(void) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0), *own = tp_stream_from_pool(0, 0);
+  CHECK(cudaStreamBeginCapture(tp__stream_cuda(stream), cudaStreamCaptureModeGlobal) == cudaSuccess);
+  tp__block_t *block = take(1000, stream);
+  CHECK(!block->segment->pool->owner && block->capture == 0);
+  tp_mempool_t *mempool = make();
+  tp__capture_t *capture = begin_in(mempool, own, cudaStreamCaptureModeGlobal);
+  tp__block_t *other = take(1000, stream), *captured = take(1000, own);
+  CHECK(!other->segment->pool->owner && other->capture == 0 && is_of(captured, mempool));
+  end_graph(own);
+  end(capture);
+  end_graph(stream);
+  drop(block);
+  drop(other);
+  drop(captured);
+  tp_mempool_release(mempool);
+  clear();
+}
+
+static void test_a_recorded_stream_of_a_capture_is_waited_for_after_it(void) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0), *fork = tp_stream_from_pool(0, 0);
+  tp_mempool_t *mempool = make();
+  tp__capture_t *capture = begin_in(mempool, stream, cudaStreamCaptureModeGlobal);
+  CHECK_OK(tp_stream_wait_stream(fork, stream));
+  tp__block_t *block = take(1000, stream);
+  char *address = block->address;
+  CHECK_OK(tp__alloc_record_stream(block, fork));
+  int64_t queries = tp_emulated_call_count("cudaEventQuery", -1);
+  drop(block);
+  tp__block_t *next = take(1000, stream);
+  CHECK(next->address != address && CURRENT(active) == 2);
+  CHECK_OK(tp_stream_wait_stream(stream, fork));
+  CHECK(tp_emulated_call_count("cudaEventQuery", -1) == queries);
+  end_graph(stream);
+  end(capture);
+  drop(next);
+  drop(take(2 * TP_MiB, stream)); /* no thread's cache has it: records the event */
+  CHECK_OK(tp_stream_synchronize(fork));
+  drop(take(2 * TP_MiB, stream));
+  CHECK(CURRENT(active) == 0);
+  tp_mempool_release(mempool);
+  clear();
+}
+
+static void *allocate_eagerly(void *mempool) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0), *user = tp_stream_from_pool(0, 0);
+  CHECK_OK(tp__device_enter(0, "test"));
+  tp__block_t *small = take(1000, stream), *large = take(30 * TP_MiB, stream);
+  CHECK(!is_of(small, mempool) && !is_of(large, mempool) && small->capture == 0);
+  CHECK_OK(tp__alloc_record_stream(large, user));
+  drop(large);
+  drop(small);
+  drop(take(30 * TP_MiB, stream)); /* looks how far the other stream is */
+  CHECK_OK(tp_memory_empty_cache(0));
+  CHECK(!tp__alloc(1024 * TP_MiB, stream) && tp_error_status() == TP_OUT_OF_MEMORY);
+  void *pinned = tp_pinned_alloc(1000);
+  CHECK(pinned);
+  tp_pinned_free(pinned);
+  tp_event_t *events[40];
+  for (int i = 0; i < 40; i++) {
+    CHECK(events[i] = tp_event_create(0));
+    CHECK_OK(tp_event_record(events[i], stream));
+  }
+  for (int i = 0; i < 40; i++) tp_event_release(events[i]);
+  CHECK(tp_stream_from_pool(0, -1) && CURRENT(reserved_bytes) > 0);
+  CHECK_OK(tp__device_enter(1, "test")); /* its first start */
+  tp__block_t *elsewhere = tp__alloc(1000, tp_stream_from_pool(1, 0));
+  CHECK(elsewhere && !is_of(elsewhere, mempool));
+  tp__alloc_free(elsewhere);
+  return NULL;
+}
+
+static void test_other_threads_do_not_break_a_global_capture(void) {
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
+  tp_mempool_t *mempool = make();
+  tp__capture_t *capture = begin_in(mempool, stream, cudaStreamCaptureModeGlobal);
+  tp__block_t *block = take(1000, stream);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, allocate_eagerly, mempool) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  drop(block);
+  end_graph(stream);
+  end(capture);
+  tp_mempool_release(mempool);
+  clear();
+}
+
+static void *capture_alone(void *barrier) {
+  CHECK_OK(tp__device_enter(0, "test"));
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
+  tp_mempool_t *mempool = make();
+  tp__capture_t *capture = begin_in(mempool, stream, cudaStreamCaptureModeGlobal);
+  (void)pthread_barrier_wait(barrier); /* both are underway */
+  for (int i = 0; i < 100; i++) {
+    tp__block_t *block = take(1000 + (size_t)i * 10000, stream);
+    CHECK(is_of(block, mempool) && block->capture == tp__capture_id(capture));
+    drop(block);
+  }
+  (void)pthread_barrier_wait(barrier);
+  end_graph(stream);
+  end(capture);
+  tp_mempool_release(mempool);
+  return NULL;
+}
+
+static void test_captures_of_two_threads_have_a_pool_each(void) {
+  pthread_barrier_t barrier;
+  pthread_t threads[2];
+  CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
+  for (int i = 0; i < 2; i++) CHECK(pthread_create(&threads[i], NULL, capture_alone, &barrier) == 0);
+  for (int i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK(pthread_barrier_destroy(&barrier) == 0 && tp_mempool_list(0, 0, NULL) == 0);
+  clear();
+}
+
 int main(void) {
   CHECK_OK(tp__device_enter(0, "test"));
   clear();
@@ -158,6 +325,11 @@ int main(void) {
   test_a_pool_that_nobody_needs_goes_when_captures_have_ended();
   test_a_capture_keeps_its_pool();
   test_threads_caches_are_out_of_the_way();
+  test_streams_of_a_capture_allocate_from_its_pool();
+  test_a_capture_of_another_library_is_left_alone();
+  test_a_recorded_stream_of_a_capture_is_waited_for_after_it();
+  test_other_threads_do_not_break_a_global_capture();
+  test_captures_of_two_threads_have_a_pool_each();
   tp__cache_suspend(); /* whose blocks would be taken first */
   test_an_event_that_a_capture_has_is_recorded_anew();
   test_an_event_of_a_capture_that_was_not_seen();
