@@ -94,8 +94,8 @@ static bool is_done(use_t *use) {
   }
   cudaError_t error = cudaEventQuery(use->event);
   if (error) (void)cudaGetLastError();
-  if (error == cudaErrorCapturedEvent) use->recorded = false; /* of a capture that came and went unseen */
-  return error != cudaErrorNotReady && error != cudaErrorCapturedEvent;
+  if (tp__is_captured_event(error)) use->recorded = false; /* of a capture that came and went unseen */
+  return error != cudaErrorNotReady && use->recorded;
 }
 
 /* Drops the uses that are done; true when none is left. */

@@ -92,6 +92,11 @@ static inline enum cudaStreamCaptureMode tp__capture_relax(void) {
 static inline void tp__capture_restore(enum cudaStreamCaptureMode mode) {
   (void)cudaThreadExchangeStreamCaptureMode(&mode);
 }
+/* Whether CUDA refused to wait for an event or to ask it because a capture has it: it says so while the capture is
+ * underway, and calls the event an invalid value once that has ended. The event can be recorded anew. */
+static inline bool tp__is_captured_event(cudaError_t error) {
+  return error == cudaErrorCapturedEvent || error == cudaErrorInvalidValue;
+}
 /* Device-visible address of the device's fault word (struct tp_fault of kernels/fault.h). */
 void *tp__device_fault_word(int32_t device);
 /* After a successful wait: turns a recorded fault into TP_INDEX with its text and clears it. */

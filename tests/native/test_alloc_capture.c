@@ -133,14 +133,15 @@ static void test_an_event_that_a_capture_has_is_recorded_anew(void) {
   clear();
 }
 
-static void test_an_event_of_a_capture_that_was_not_seen(void) {
+/* By the error with which CUDA refuses its event: while the capture is underway, and once it has ended. */
+static void check_event_of_a_capture_that_was_not_seen(cudaError_t error) {
   tp_stream_t *owner = tp_stream_from_pool(0, 0), *user = tp_stream_from_pool(0, 0);
   tp__block_t *block = take(1000, owner);
   char *address = block->address;
   CHECK_OK(tp__alloc_record_stream(block, user));
   drop(block);
   int64_t records = tp_emulated_call_count("cudaEventRecord", -1);
-  fail("cudaEventQuery", 1, cudaErrorCapturedEvent);
+  fail("cudaEventQuery", 1, error);
   tp__block_t *other = take(1000, owner); /* the block is still waited for */
   CHECK(other->address != address && CURRENT(active) == 2 && cudaPeekAtLastError() == cudaSuccess);
   drop(take(1000, owner)); /* records anew */
@@ -150,6 +151,11 @@ static void test_an_event_of_a_capture_that_was_not_seen(void) {
   drop(other);
   drop(again);
   clear();
+}
+
+static void test_an_event_of_a_capture_that_was_not_seen(void) {
+  check_event_of_a_capture_that_was_not_seen(cudaErrorCapturedEvent);
+  check_event_of_a_capture_that_was_not_seen(cudaErrorInvalidValue);
 }
 
 /* ---- captures that CUDA has underway ---- */

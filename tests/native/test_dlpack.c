@@ -202,6 +202,33 @@ static void test_memory_goes_back_after_its_use(void) {
   tp_tensor_release(memory);
 }
 
+/* A capture that came and went has the event behind our work: it is recorded anew, whatever CUDA calls it. */
+static void test_an_event_of_a_capture_is_not_the_end_of_a_use(void) {
+  tp_tensor_t *memory = tp_tensor_empty(TP_DTYPE_float32, 0, 1, SIZES(24));
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
+  CHECK_OK(tp_stream_set_current(stream));
+  const cudaError_t errors[] = {cudaErrorCapturedEvent, cudaErrorInvalidValue};
+  for (int i = 0; i < 2; ++i) {
+    _Atomic int released = 0;
+    tp_tensor_t *a = tp_tensor_from_memory(tp_tensor_data(memory), TP_DTYPE_float32, TP_DEVICE_CURRENT, 1, SIZES(24),
+                                           NULL, count_release, &released);
+    CHECK(tp_emulated_hold(0, tp_stream_handle(stream)) == 0);
+    CHECK_OK(tp_tensor_fill_float(a, 1));
+    tp_tensor_release(a);
+    int64_t records = tp_emulated_call_count("cudaEventRecord", -1);
+    CHECK(tp_emulated_fail("cudaEventQuery", 1, errors[i]) == 0);
+    tp__foreign_poll();
+    CHECK(released == 0 && tp_emulated_call_count("cudaEventRecord", -1) == records);
+    tp__foreign_poll();
+    CHECK(released == 0 && tp_emulated_call_count("cudaEventRecord", -1) == records + 1);
+    CHECK(tp_emulated_release(0, tp_stream_handle(stream)) == 0);
+    CHECK_OK(tp_stream_synchronize(stream));
+    CHECK(released == 1);
+  }
+  CHECK_OK(tp_stream_set_current(tp_stream_default(0)));
+  tp_tensor_release(memory);
+}
+
 /* The consumer's stream sees finished data, and the memory is not handed out before its work is done. */
 static void test_export_orders_streams(void) {
   tp_stream_t *current = tp_stream_from_pool(0, 0), *consumer = tp_stream_from_pool(0, 0);
@@ -332,6 +359,7 @@ int main(void) {
   test_import();
   test_refusals();
   test_memory_goes_back_after_its_use();
+  test_an_event_of_a_capture_is_not_the_end_of_a_use();
   test_export_orders_streams();
   test_deleters_in_any_thread();
   test_many_threads_borrow();

@@ -132,7 +132,7 @@ static void finish_uses(tp__heap_t *heap, event_call *call) {
       cudaError_t error = call(queue->first->event);
       if (error) {
         (void)cudaGetLastError(); /* not ready; or lost, which whoever waits next reports */
-        if (error == cudaErrorCapturedEvent) forget_record(queue); /* of a capture that came and went unseen */
+        if (tp__is_captured_event(error)) forget_record(queue); /* of a capture that came and went unseen */
         break;
       }
       finish_first(heap, queue);
