@@ -157,16 +157,31 @@ static CUresult memory_set_access(CUdeviceptr begin, size_t nbytes, const CUmemA
   RETURN(cuMemSetAccess, set_access(begin, nbytes, access, count));
 }
 
-static cudaError_t unmap(CUdeviceptr begin, size_t nbytes) {
-  if (nbytes == 0 || !is_covered(begin, nbytes)) return cudaErrorInvalidValue;
+/* Whether it consists of reserved pages and of mappings, each of them whole. */
+static bool can_be_unmapped(CUdeviceptr begin, size_t nbytes) {
+  if (begin % GRANULARITY || !is_whole(nbytes)) return false;
   while (nbytes > 0) {
     const emu_range_t *mapping = emu_mapping_at(begin);
-    memory_t *memory = mapping->mapping;
-    emu_mapping_drop(begin);
-    begin += memory->nbytes;
-    nbytes -= memory->nbytes;
-    memory->mapped = false;
-    end_unless_used(memory);
+    size_t step = mapping ? mapping->nbytes : GRANULARITY;
+    if (step > nbytes || (!mapping && !emu_mapping_fits(begin, step))) return false;
+    begin += step;
+    nbytes -= step;
+  }
+  return true;
+}
+
+static void unmap_at(CUdeviceptr begin, memory_t *memory) {
+  emu_mapping_drop(begin);
+  memory->mapped = false;
+  end_unless_used(memory);
+}
+
+/* Pages without memory are passed over. */
+static cudaError_t unmap(CUdeviceptr begin, size_t nbytes) {
+  if (!can_be_unmapped(begin, nbytes)) return cudaErrorInvalidValue;
+  for (CUdeviceptr page = begin; page < begin + nbytes; page += GRANULARITY) {
+    const emu_range_t *mapping = emu_mapping_at(page);
+    if (mapping) unmap_at(page, mapping->mapping);
   }
   return cudaSuccess;
 }

@@ -82,11 +82,9 @@ static void test_rules(void) {
   /* From the middle; the others stay. */
   CHECK_OK(cudaDeviceSynchronize());
   CHECK_OK(cuMemUnmap(base + 3 * PAGE, PAGE));
-  CHECK(cuMemUnmap(base + 2 * PAGE, 3 * PAGE) != CUDA_SUCCESS); /* a hole is in it */
   CHECK_OK(cudaMemcpy(bytes, (void *)(base + 4 * PAGE), 16, cudaMemcpyDeviceToHost));
   for (int i = 0; i < 16; i++) CHECK(bytes[i] == 5);
-  CHECK_OK(cuMemUnmap(base + 2 * PAGE, PAGE));
-  CHECK_OK(cuMemUnmap(base + 4 * PAGE, PAGE));
+  CHECK_OK(cuMemUnmap(base + 2 * PAGE, 3 * PAGE)); /* a hole is in it */
   CHECK_OK(cuMemAddressFree(base, 8 * PAGE));
 }
 
@@ -111,6 +109,8 @@ static void drop_page(CUdeviceptr base) {
   FIND(cuMemUnmap);
   FIND(cuMemAddressFree);
   CHECK(cuMemAddressFree(base, PAGE) == CUDA_ERROR_INVALID_VALUE); /* still mapped */
+  CHECK(cuMemUnmap(base, PAGE / 2) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemUnmap(base, 2 * PAGE) == CUDA_ERROR_INVALID_VALUE); /* the second page is not reserved */
   CHECK_OK(cuMemUnmap(base, PAGE));
   CHECK(cuMemAddressFree(base, PAGE / 2) == CUDA_ERROR_INVALID_VALUE);
   CHECK_OK(cuMemAddressFree(base, PAGE));
@@ -143,6 +143,28 @@ static void test_capacity_and_poison(void) {
     CHECK(tp_emulated_used(0) == 0);
   }
   tp_emulated_reset();
+}
+
+/* A mapping is unmapped as a whole. */
+static void test_a_mapping_in_part(void) {
+  FIND(cuMemAddressReserve);
+  FIND(cuMemAddressFree);
+  FIND(cuMemCreate);
+  FIND(cuMemRelease);
+  FIND(cuMemMap);
+  FIND(cuMemUnmap);
+  CUdeviceptr base;
+  CUmemGenericAllocationHandle handle;
+  CHECK_OK(cuMemAddressReserve(&base, 4 * PAGE, 0, 0, 0));
+  CHECK_OK(cuMemCreate(&handle, 2 * PAGE, &properties, 0));
+  CHECK_OK(cuMemMap(base + PAGE, 2 * PAGE, 0, handle, 0));
+  CHECK_OK(cuMemRelease(handle));
+  CHECK(cuMemUnmap(base, 2 * PAGE) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemUnmap(base + 2 * PAGE, 2 * PAGE) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(tp_emulated_used(0) == 2 * (int64_t)PAGE);
+  CHECK_OK(cuMemUnmap(base, 4 * PAGE));
+  CHECK(tp_emulated_used(0) == 0);
+  CHECK_OK(cuMemAddressFree(base, 4 * PAGE));
 }
 
 /* Unmapping waits for nothing: work that comes too late ends the device. */
@@ -183,6 +205,7 @@ int main(void) {
   test_rules();
 #ifndef TP_TEST_ON_GPU
   test_capacity_and_poison();
+  test_a_mapping_in_part();
   test_work_on_unmapped_memory();
   test_names_and_failures();
   return 0;
