@@ -15,7 +15,6 @@ struct emu_capture {
   enum cudaStreamCaptureMode mode;
   bool spoiled;
   emu_graph_t *graph; /* NULL once it was freed, which spoils */
-  bool own_graph;   /* not given by cudaStreamBeginCaptureToGraph */
   emu_nodes_t left; /* tails of streams that were destroyed */
 };
 
@@ -64,6 +63,12 @@ static bool any_captured(int device, bool only_blocking, bool spoil) {
   return any;
 }
 
+/* With this error, which spoils the capture. */
+static cudaError_t refuse(emu_capture_t *capture, cudaError_t error) {
+  emu_capture_spoil(capture);
+  return error;
+}
+
 cudaError_t emu_capture_check(emu_stream_t *stream) {
   if (stream == emu_stream_legacy(stream->device) && any_captured(stream->device, true, true))
     return cudaErrorStreamCaptureImplicit;
@@ -84,20 +89,27 @@ cudaError_t emu_capture_check_unsafe(void) {
 }
 
 cudaError_t emu_capture_check_wait(emu_stream_t *stream) {
+  if (stream->capture) return refuse(stream->capture, cudaErrorStreamCaptureUnsupported);
   cudaError_t error = emu_capture_check(stream);
-  if (error) return error;
-  if (!stream->capture) return emu_capture_check_unsafe();
-  emu_capture_spoil(stream->capture);
-  return cudaErrorStreamCaptureUnsupported;
+  return error ? error : emu_capture_check_unsafe();
+}
+
+cudaError_t emu_capture_check_launch(emu_stream_t *stream) {
+  cudaError_t error = emu_capture_check(stream);
+  return !error && stream->capture ? refuse(stream->capture, cudaErrorStreamCaptureUnsupported) : error;
+}
+
+cudaError_t emu_capture_check_event(emu_capture_t *capture) {
+  return capture->origin ? refuse(capture, cudaErrorCapturedEvent) : cudaErrorInvalidValue;
 }
 
 cudaError_t emu_capture_check_device_wait(int device) {
   return any_captured(device, false, true) ? cudaErrorStreamCaptureUnsupported : emu_capture_check_unsafe();
 }
 
+/* The mode is not looked at. */
 static cudaError_t exchange_mode(enum cudaStreamCaptureMode *mode) {
-  if (!mode || (int)*mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
-    return cudaErrorInvalidValue;
+  if (!mode) return cudaErrorInvalidValue;
   enum cudaStreamCaptureMode former = thread_mode;
   thread_mode = *mode;
   *mode = former;
@@ -144,17 +156,13 @@ cudaError_t emu_enqueue(emu_stream_t *stream, emu_piece_t *piece) {
 
 cudaError_t emu_capture_join(emu_stream_t *stream, emu_capture_t *capture, const emu_nodes_t *tail) {
   emu_capture_t *own = stream->capture;
-  if (!capture->origin) return cudaErrorCapturedEvent;
+  if (!capture->origin) return cudaErrorInvalidValue;
   if (own && own != capture) {
     emu_capture_spoil(own);
-    emu_capture_spoil(capture);
-    return cudaErrorStreamCaptureMerge;
+    return refuse(capture, cudaErrorStreamCaptureMerge);
   }
   if (capture->spoiled) return cudaErrorInvalidValue;
-  if (stream == emu_stream_legacy(stream->device)) {
-    emu_capture_spoil(capture);
-    return cudaErrorStreamCaptureIsolation;
-  }
+  if (stream == emu_stream_legacy(stream->device)) return refuse(capture, cudaErrorStreamCaptureImplicit);
   if (!emu_nodes_add(&stream->tail, tail->items, tail->count)) return cudaErrorMemoryAllocation;
   stream->capture = capture;
   return cudaSuccess;
@@ -178,7 +186,7 @@ static cudaError_t begin(cudaStream_t handle, emu_graph_t *graph, const cudaGrap
     return cudaErrorMemoryAllocation;
   }
   *capture = (emu_capture_t){.next = captures, .references = 1, .id = ++last_id, .origin = stream,
-                             .thread = this_thread(), .mode = mode, .graph = graph, .own_graph = own_graph};
+                             .thread = this_thread(), .mode = mode, .graph = graph};
   captures = capture;
   graph->captures++;
   stream->capture = capture;
@@ -213,8 +221,9 @@ static bool joined(const emu_capture_t *capture) {
   return emu_nodes_reach(capture->graph, tail, &capture->left);
 }
 
-/* Its streams are free again, and the graph is in the caller's hands. */
-static emu_graph_t *finish(emu_capture_t *capture) {
+/* Its streams are free again. The graph, if it is still there, is in the caller's hands; after an error it is gone,
+ * unless a node owns it. */
+static emu_graph_t *finish(emu_capture_t *capture, cudaError_t error) {
   emu_stream_t *const *all;
   emu_graph_t *graph = capture->graph;
   size_t count = emu_streams(&all);
@@ -227,29 +236,24 @@ static emu_graph_t *finish(emu_capture_t *capture) {
   if (graph) graph->captures--;
   capture->origin = NULL;
   emu_capture_release(capture);
-  return graph;
+  if (error && graph && !graph->owned) emu_graph_free(graph);
+  return error ? NULL : graph;
 }
 
 static cudaError_t end(cudaStream_t handle, cudaGraph_t *out) {
   emu_stream_t *stream = emu_stream_find(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  if (!out) return cudaErrorInvalidValue;
-  *out = NULL;
+  if (out) *out = NULL;
   emu_capture_t *capture = stream->capture;
   if (!capture) return cudaErrorIllegalState;
-  if (capture->origin != stream) {
-    emu_capture_spoil(capture);
-    return cudaErrorStreamCaptureUnmatched;
-  }
-  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != this_thread())
-    return cudaErrorStreamCaptureWrongThread;
-  cudaError_t error = capture->spoiled   ? cudaErrorStreamCaptureInvalidated
+  if (capture->origin != stream) return refuse(capture, cudaErrorStreamCaptureUnmatched);
+  bool wrong_thread = capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != this_thread();
+  cudaError_t error = wrong_thread       ? cudaErrorStreamCaptureWrongThread
+                      : capture->spoiled ? cudaErrorStreamCaptureInvalidated
                       : !joined(capture) ? cudaErrorStreamCaptureUnjoined
                                          : cudaSuccess;
-  bool own_graph = capture->own_graph;
-  emu_graph_t *graph = finish(capture);
-  if (error && own_graph && graph) emu_graph_free(graph);
-  if (!error) *out = (cudaGraph_t)graph;
+  emu_graph_t *graph = finish(capture, error);
+  if (out) *out = (cudaGraph_t)graph; /* else it lives on: the program may know it from the capture's info */
   return error;
 }
 
@@ -261,9 +265,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
 void emu_capture_leave(emu_stream_t *stream) {
   emu_capture_t *capture = stream->capture;
   if (capture->origin == stream) {
-    bool own_graph = capture->own_graph;
-    emu_graph_t *graph = finish(capture);
-    if (own_graph && graph) emu_graph_free(graph);
+    (void)finish(capture, cudaErrorStreamCaptureInvalidated);
     return;
   }
   if (!emu_nodes_add(&capture->left, stream->tail.items, stream->tail.count)) emu_capture_spoil(capture);

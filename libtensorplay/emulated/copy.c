@@ -101,17 +101,15 @@ cudaError_t cudaMemcpyAsync(void *target, const void *source, size_t nbytes, enu
   EMU_RETURN(cudaMemcpyAsync, true, copy_async((copy_t){target, source, nbytes}, kind, stream));
 }
 
-/* On the legacy stream. Waits, except for a copy inside devices. */
+/* On the legacy stream. Waits, except for a copy inside devices; no capture's mode forbids that. */
 static cudaError_t copy_now(copy_t copy, enum cudaMemcpyKind kind) {
   bool wait;
   int device;
   unsigned char *host;
   emu_stream_t *stream = emu_stream_find(cudaStreamLegacy);
-  cudaError_t error = emu_capture_check_wait(stream);
-  if (error) return error;
   bool on_device = emu_locate(copy.target, copy.nbytes, &device, &host) == EMU_DEVICE &&
                    emu_locate(copy.source, copy.nbytes, &device, &host) == EMU_DEVICE;
-  error = queue_copy(copy, kind, stream, &wait);
+  cudaError_t error = queue_copy(copy, kind, stream, &wait);
   if (error || on_device) return error;
   emu_run_stream(stream);
   return emu_context_error(stream->device);

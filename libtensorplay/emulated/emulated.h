@@ -152,6 +152,10 @@ cudaError_t emu_capture_check(emu_stream_t *stream);
 /* Why a stream may not be waited for or asked now. */
 cudaError_t emu_capture_check_wait(emu_stream_t *stream);
 cudaError_t emu_capture_check_device_wait(int device);
+/* Why no graph may be launched on a stream now. */
+cudaError_t emu_capture_check_launch(emu_stream_t *stream);
+/* Why an event that was recorded in the capture may not be waited for or asked now. */
+cudaError_t emu_capture_check_event(emu_capture_t *capture);
 /* Why a call that captures do not see is forbidden to this thread now; the captures that forbid it are spoiled. */
 cudaError_t emu_capture_check_unsafe(void);
 /* The stream waits for a captured event: it joins the capture, where it is in none. */

@@ -111,7 +111,7 @@ emu_piece_t *emu_event_piece(const emu_piece_t *piece) {
 
 /* A node that records the event, or waits for it, each time its graph runs. */
 static cudaError_t capture_node(enum cudaGraphNodeType type, cudaEvent_t handle, emu_stream_t *stream) {
-  if (!stream->capture) return cudaErrorInvalidValue;
+  if (!stream->capture) return cudaErrorIllegalState;
   emu_piece_t *piece = emu_piece_new(type, sizeof handle);
   if (!piece) return cudaErrorMemoryAllocation;
   *(cudaEvent_t *)piece->payload = handle;
@@ -168,9 +168,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 /* Why an event may not be waited for or asked now. */
 static cudaError_t check(const event_t *event) {
-  if (!event->capture) return emu_capture_check_unsafe();
-  emu_capture_spoil(event->capture);
-  return cudaErrorCapturedEvent;
+  return event->capture ? emu_capture_check_event(event->capture) : emu_capture_check_unsafe();
 }
 
 static cudaError_t query(cudaEvent_t handle) {
@@ -210,8 +208,7 @@ static cudaError_t elapsed(float *out_ms, cudaEvent_t start_handle, cudaEvent_t 
   event_t *start = find(start_handle);
   event_t *end = find(end_handle);
   if (!out_ms) return cudaErrorInvalidValue;
-  if (start && start->capture) return check(start);
-  if (end && end->capture) return check(end);
+  if ((start && start->capture) || (end && end->capture)) return cudaErrorCapturedEvent;
   if (!start || !end || !start->mark || !end->mark || start->device != end->device ||
       ((start->flags | end->flags) & cudaEventDisableTiming))
     return cudaErrorInvalidResourceHandle;

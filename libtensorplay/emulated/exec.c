@@ -125,31 +125,13 @@ static emu_piece_t *end_piece(void) {
   return piece;
 }
 
-/* The launch becomes a child node of the capture. */
-static cudaError_t capture_launch(const emu_exec_t *exec, emu_stream_t *stream) {
-  emu_graph_t *copy = emu_graph_copy(exec->graph);
-  emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeGraph, 0);
-  if (!copy || !piece) {
-    if (copy) emu_graph_free(copy);
-    emu_piece_free(piece);
-    return cudaErrorMemoryAllocation;
-  }
-  cudaError_t error = emu_enqueue(stream, piece);
-  if (error) {
-    emu_graph_free(copy);
-    return error;
-  }
-  return emu_node_add_body(stream->tail.items[0], copy) ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
 static cudaError_t launch(cudaGraphExec_t handle, cudaStream_t stream_handle) {
   emu_exec_t *exec = find(handle);
   emu_stream_t *stream = emu_stream_find(stream_handle);
   if (!exec) return cudaErrorInvalidValue;
   if (!stream) return cudaErrorInvalidResourceHandle;
-  cudaError_t error = emu_capture_check(stream);
+  cudaError_t error = emu_capture_check_launch(stream);
   if (error) return error;
-  if (stream->capture) return capture_launch(exec, stream);
   emu_chain_t chain = {0};
   if (!emu_chain_add(&chain, begin_piece(exec, stream)) || !emu_exec_expand(exec, exec->graph, &chain) ||
       !emu_chain_add(&chain, end_piece()))

@@ -46,6 +46,22 @@ static void test_a_destroyed_stream_must_be_joined(void) {
   CHECK_OK(cudaStreamDestroy(stream));
 }
 
+/* The graph of an end without a place for it is there for those who know it, and so is a given one. */
+static void test_a_graph_outlives_an_end_without_a_place(void) {
+  cudaStream_t stream = begin(GLOBAL);
+  enum cudaStreamCaptureStatus status;
+  cudaGraph_t graph = NULL;
+  CHECK_OK(work(stream, 0));
+  CHECK_OK(cudaStreamGetCaptureInfo(stream, &status, NULL, &graph, NULL, NULL, NULL));
+  CHECK_OK(cudaStreamEndCapture(stream, NULL));
+  CHECK_OK(cudaStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, GLOBAL));
+  CHECK_OK(work(stream, 1));
+  CHECK_OK(cudaStreamEndCapture(stream, NULL));
+  CHECK(nodes_of(graph) == 2);
+  CHECK_OK(cudaGraphDestroy(graph));
+  CHECK_OK(cudaStreamDestroy(stream));
+}
+
 static void test_each_call_can_be_made_to_fail(void) {
   int32_t error = tp_emulated_error_code("cudaErrorStreamCaptureUnsupported");
   cudaStream_t stream = make_stream();
@@ -67,6 +83,7 @@ int main(void) {
   test_captured_work_is_not_queued();
   test_the_origin_is_destroyed();
   test_a_destroyed_stream_must_be_joined();
+  test_a_graph_outlives_an_end_without_a_place();
   test_each_call_can_be_made_to_fail();
   CHECK(differences == 0);
   return 0;

@@ -211,6 +211,53 @@ static void test_a_graph_goes_while_its_body_is_captured(void) {
   CHECK_OK(cudaStreamDestroy(stream));
 }
 
+/* A given graph would go with a spoiled capture, but a body is its node's: captured anew, it runs. */
+static void test_a_body_outlives_a_spoiled_capture(void) {
+  cudaGraphConditionalHandle handle;
+  cudaGraph_t body, out;
+  cudaStream_t stream = begin(RELAXED), side = make_stream();
+  capture_conditional(stream, cudaGraphCondTypeIf, 1, 1, &handle, &body);
+  begin_body(side, body);
+  CHECK(cudaStreamQuery(side) == cudaErrorStreamCaptureUnsupported);
+  CHECK(cudaStreamEndCapture(side, &out) == cudaErrorStreamCaptureInvalidated && !out);
+  begin_body(side, body);
+  CHECK_OK(fill(side, 0, 4));
+  end_body(side, body);
+  cudaGraph_t graph = end(stream);
+  cudaGraphExec_t exec = executable(graph);
+  write_memory(0, 1);
+  launch(exec, stream);
+  CHECK(read_memory(0) == 4);
+  CHECK_OK(cudaGraphExecDestroy(exec));
+  CHECK_OK(cudaGraphDestroy(graph));
+  CHECK_OK(cudaStreamDestroy(side));
+  CHECK_OK(cudaStreamDestroy(stream));
+}
+
+/* Of the graph for which it was made: CUDA does not insist on that, we do. */
+static void test_a_condition_belongs_to_one_node(void) {
+  cudaGraph_t graph, other;
+  cudaGraphNode_t node;
+  cudaGraphConditionalHandle handle, stranger;
+  CHECK_OK(cudaGraphCreate(&graph, 0));
+  CHECK_OK(cudaGraphCreate(&other, 0));
+  CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 2) == cudaErrorInvalidValue);
+  CHECK_OK(cudaGraphConditionalHandleCreate(&handle, graph, 0, cudaGraphCondAssignDefault));
+  CHECK_OK(cudaGraphConditionalHandleCreate(&stranger, other, 0, 0));
+  struct cudaGraphNodeParams params = conditional(stranger, cudaGraphCondTypeIf, 1);
+  CHECK(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &params) == cudaErrorInvalidValue);
+  params = conditional(handle, cudaGraphCondTypeIf, 1);
+  CHECK_OK(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &params));
+  CHECK(nodes_of(params.conditional.phGraph_out[0]) == 0);
+  enum cudaGraphNodeType type;
+  CHECK_OK(cudaGraphNodeGetType(node, &type));
+  CHECK(type == cudaGraphNodeTypeConditional);
+  params = conditional(handle, cudaGraphCondTypeIf, 1);
+  CHECK(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &params) == cudaErrorInvalidValue);
+  CHECK_OK(cudaGraphDestroy(graph));
+  CHECK_OK(cudaGraphDestroy(other));
+}
+
 static void test_each_call_can_be_made_to_fail(void) {
   int32_t code = tp_emulated_error_code("cudaErrorNotSupported");
   cudaGraph_t graph;
@@ -238,6 +285,8 @@ int main(void) {
   test_a_fault_ends_a_loop();
   test_a_kernel_sets_no_condition_that_is_none();
   test_a_graph_goes_while_its_body_is_captured();
+  test_a_body_outlives_a_spoiled_capture();
+  test_a_condition_belongs_to_one_node();
   test_each_call_can_be_made_to_fail();
   CHECK(differences == 0);
   return 0;
