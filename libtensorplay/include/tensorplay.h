@@ -189,6 +189,13 @@ TP_API tp_status_t tp_stream_set_current(tp_stream_t *stream);
  * is. Its owner keeps it as long as memory is used on it. Starts the device. Status: DEVICE. */
 TP_API tp_stream_t *tp_stream_external(int32_t device, uintptr_t handle);
 
+/* The stream on which graphs of this device are captured unless another one is chosen: not one of the 32. Starts the
+ * device. Status: DEVICE. */
+TP_API tp_stream_t *tp_stream_of_captures(int32_t device);
+
+/* 1 when work of the stream is captured now, also where the capture has failed, else 0. Starts nothing. */
+TP_API int32_t tp_stream_is_capturing(const tp_stream_t *stream);
+
 /* Neither can fail. */
 TP_API int32_t tp_stream_device(const tp_stream_t *stream);
 TP_API int32_t tp_stream_priority(const tp_stream_t *stream);
@@ -747,6 +754,47 @@ TP_API tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std
 
 /* All bits of the elements of an int64 tensor. Queued. Status: DTYPE, INVALID_ARGUMENT (elements share memory). */
 TP_API tp_status_t tp_random_bits(tp_tensor_t *tensor);
+
+/* ---- graphs: work that is captured once and replayed ------------------------------------------ */
+
+/* What its capture allocates comes from a private pool, of which the graph is a user until it is reset or released. Any
+ * thread may use a graph; a capture that is not relaxed ends in the thread where it began. */
+typedef struct tp_graph tp_graph_t;
+
+#define TP_CAPTURE_GLOBAL 0       /* calls of any thread that could break a capture fail, and break it */
+#define TP_CAPTURE_THREAD_LOCAL 1 /* those of this thread */
+#define TP_CAPTURE_RELAXED 2      /* none */
+
+/* Empty, owned by the caller. Starts nothing. */
+TP_API tp_graph_t *tp_graph_create(void);
+/* A release function: abandons a capture that is underway. Tensors of the capture keep their memory. */
+TP_API void tp_graph_release(tp_graph_t *graph);
+
+/* What is queued on `stream` from now on, and on streams that wait for it, becomes the graph. mempool: where to
+ * allocate, NULL for a pool of its own; mode: TP_CAPTURE_*. Starts the device. Status: STATE when the graph is not
+ * empty, or the stream is the default stream or is captured already; INVALID_ARGUMENT, HOST_MEMORY. */
+TP_API tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream, tp_mempool_t *mempool, int32_t mode);
+/* Ends the capture and compiles the graph; after a failure the graph is empty. Status: STATE when none is underway. */
+TP_API tp_status_t tp_graph_capture_end(tp_graph_t *graph);
+/* A release function: ends a capture that is underway, for nothing. */
+TP_API void tp_graph_capture_abandon(tp_graph_t *graph);
+
+/* Runs the graph once; stream: NULL for the current one of the graph's device. Queued. Status: STATE when nothing was
+ * captured, DEVICE for a stream of another device. */
+TP_API tp_status_t tp_graph_replay(tp_graph_t *graph, tp_stream_t *stream);
+
+/* Empty again: gives up the executable graph and its share of the pool. Status: STATE while a capture is underway, or
+ * blocks that it allocated are in use; then the graph is as before. */
+TP_API tp_status_t tp_graph_reset(tp_graph_t *graph);
+
+/* Its pool, owned by the caller once more. Status: STATE when nothing was captured. */
+TP_API tp_mempool_t *tp_graph_mempool(tp_graph_t *graph);
+/* cudaGraph_t and cudaGraphExec_t as numbers, 0 where there is none; the graph's own. */
+TP_API uintptr_t tp_graph_handle(const tp_graph_t *graph);
+TP_API uintptr_t tp_graph_exec_handle(const tp_graph_t *graph);
+/* Writes the graph in the language DOT. is_verbose: with all that CUDA tells of nodes. Status: STATE when nothing was
+ * captured, CUDA for a path that cannot be written. */
+TP_API tp_status_t tp_graph_write_dot(tp_graph_t *graph, const char *path, int32_t is_verbose);
 
 /* cffi end */
 

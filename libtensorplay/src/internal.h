@@ -7,6 +7,7 @@
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
  *   5  copy (with fill), rng, blas, dlpack
  *   6  ops/ (promote, target and dims below the operations)
+ *   7  graph/
  *
  * Names: tp_ public, tp__ shared inside, static functions bare. */
 #ifndef TP_INTERNAL_H
@@ -186,6 +187,11 @@ tp_status_t tp__staging_send(void *target, const void *source, size_t nbytes, tp
                              const char *operation);
 tp_status_t tp__staging_fetch(void *target, const void *source, size_t nbytes, tp_stream_t *stream,
                               const char *operation);
+
+/* ---- alloc/private_pool.c ---- */
+/* One user more, and one less, which may give memory back: no heap's lock may be held. */
+void tp__mempool_retain(tp_mempool_t *mempool);
+void tp__mempool_drop(tp_mempool_t *mempool);
 
 /* ---- alloc/capture.c ---- */
 typedef struct tp__capture tp__capture_t;

@@ -11,7 +11,8 @@
 enum {
   STREAMS_PER_PRIORITY = 32,
   MAX_PRIORITIES = 16, /* devices have at most 8; further levels share the most urgent one that is kept */
-  FIRST_EXTERNAL_ID = 1 + MAX_PRIORITIES * STREAMS_PER_PRIORITY,
+  OF_CAPTURES_ID = 1 + MAX_PRIORITIES * STREAMS_PER_PRIORITY,
+  FIRST_EXTERNAL_ID,
 };
 
 struct tp_stream {
@@ -31,6 +32,7 @@ typedef struct device_streams {
   bool has_range;
   int least, greatest;     /* priorities; the greatest is the smaller number */
   stream_pool_t *pools[MAX_PRIORITIES];
+  tp_stream_t of_captures; /* without a handle until it is first asked for */
 } device_streams_t;
 
 static device_streams_t all_streams[TP_MAX_DEVICES] = {
@@ -137,6 +139,25 @@ tp_stream_t *tp_stream_from_pool(int32_t device, int32_t priority) {
   return &pool->streams[turn % STREAMS_PER_PRIORITY];
 }
 
+tp_stream_t *tp_stream_of_captures(int32_t device) {
+  const char *operation = "stream_of_captures";
+  device = tp__device_resolve(device, operation);
+  if (device < 0 || tp__device_enter(device, operation)) return NULL;
+  tp_stream_t *stream = &all_streams[device].of_captures;
+  cudaError_t error = cudaSuccess;
+  pthread_mutex_lock(&all_streams[device].lock);
+  if (!stream->cuda) {
+    enum cudaStreamCaptureMode mode = tp__capture_relax();
+    *stream = (tp_stream_t){.device = device, .id = OF_CAPTURES_ID};
+    error = cudaStreamCreateWithFlags(&stream->cuda, cudaStreamNonBlocking);
+    if (error) stream->cuda = NULL;
+    tp__capture_restore(mode);
+  }
+  pthread_mutex_unlock(&all_streams[device].lock);
+  if (error) tp__error_set_cuda(error, operation, "cudaStreamCreateWithFlags");
+  return error ? NULL : stream;
+}
+
 /* ---- streams of others ---- */
 
 typedef struct external {
@@ -149,6 +170,7 @@ static int32_t external_counts[TP_MAX_DEVICES];
 
 /* One of ours by its handle. Under the lock. */
 static tp_stream_t *find_own(int32_t device, cudaStream_t handle) {
+  if (all_streams[device].of_captures.cuda == handle) return &all_streams[device].of_captures;
   for (int32_t level = 0; level < MAX_PRIORITIES; level++) {
     stream_pool_t *pool = all_streams[device].pools[level];
     for (int32_t i = 0; pool && i < STREAMS_PER_PRIORITY; i++) {
@@ -209,6 +231,13 @@ bool tp__stream_is_capturing(const tp_stream_t *stream) {
   if (error == cudaErrorInvalidResourceHandle) return false; /* an external stream that is gone */
   /* Else an error is one of the default stream: a stream that waits for it is captured. */
   return error || status != cudaStreamCaptureStatusNone;
+}
+
+int32_t tp_stream_is_capturing(const tp_stream_t *stream) {
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (!stream->cuda) return 0; /* the default stream never is, and must not be asked beside a capture */
+  if (cudaStreamIsCapturing(stream->cuda, &status)) (void)cudaGetLastError();
+  return status != cudaStreamCaptureStatusNone;
 }
 
 uint64_t tp__stream_capture(const tp_stream_t *stream) {

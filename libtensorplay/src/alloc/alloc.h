@@ -375,9 +375,6 @@ struct tp__private_pool {
   tp__private_pool_t *next; /* of the heap's */
 };
 
-/* One user more, and one less, which may give memory back: no heap's lock may be held. */
-void tp__mempool_retain(tp_mempool_t *mempool);
-void tp__mempool_drop(tp_mempool_t *mempool);
 /* The pool of the innermost scope that the thread is in on the device, with one user more, or NULL. */
 tp_mempool_t *tp__mempool_current(int32_t device);
 /* The part of the request's private pool on its device, made where there is none; NULL without host memory. */

@@ -13,7 +13,7 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-from . import sanitizer
+from . import graphs, sanitizer
 from ._waits import get_sync_debug_mode, set_sync_debug_mode
 from .device import (
     DeviceProperties,
@@ -34,6 +34,7 @@ from .device import (
     synchronize,
     unavailable_reason,
 )
+from .graphs import CUDAGraph, graph, is_current_stream_capturing
 from .memory import (
     MemPool,
     caching_allocator_alloc,
@@ -78,6 +79,7 @@ from .streams import (
 
 __all__ = [
     "AcceleratorError",
+    "CUDAGraph",
     "DeviceProperties",
     "Event",
     "ExternalStream",
@@ -104,13 +106,16 @@ __all__ = [
     "get_per_process_memory_fraction",
     "get_stream_from_external",
     "get_sync_debug_mode",
+    "graph",
     "graph_pool_handle",
+    "graphs",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",

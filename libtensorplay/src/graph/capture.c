@@ -1,0 +1,102 @@
+/* How a capture begins and ends. Memory is routed to the graph's pool before the first call can be captured, and until
+ * the capture is over (alloc/capture.c). */
+#include "graph.h"
+
+/* Status STATE: why the graph, or the stream, cannot begin a capture. Under the lock. */
+static tp_status_t check(const tp_graph_t *graph, const tp_stream_t *stream, const char *operation) {
+  if (graph->state == TP_GRAPH_CAPTURING)
+    return tp__error_set(TP_STATE, operation, "a capture of this graph is underway: end it first");
+  if (graph->state == TP_GRAPH_CAPTURED)
+    return tp__error_set(TP_STATE, operation, "the graph has a capture already: reset() it first");
+  if (!tp__stream_cuda(stream))
+    return tp__error_set(TP_STATE, operation,
+                         "the default stream cannot be captured: make another stream current, or pass stream=");
+  if (tp__stream_is_capturing(stream))
+    return tp__error_set(TP_STATE, operation,
+                         "the stream takes part in a capture already: pass another one as stream=");
+  return TP_OK;
+}
+
+static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStreamCaptureMode mode,
+                         const char *operation) {
+  graph->capture = tp__capture_begin(graph->mempool, stream);
+  if (!graph->capture) return TP_HOST_MEMORY;
+  cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(stream), mode);
+  if (error) {
+    tp__capture_end(graph->capture);
+    graph->capture = NULL;
+    return tp__error_set_cuda(error, operation, "cudaStreamBeginCapture");
+  }
+  graph->id = tp__capture_id(graph->capture);
+  graph->stream = stream;
+  graph->device = tp_stream_device(stream);
+  graph->state = TP_GRAPH_CAPTURING;
+  return TP_OK;
+}
+
+tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream, tp_mempool_t *mempool, int32_t mode) {
+  const char *operation = "capture_begin";
+  if (!stream) return tp__error_set(TP_INVALID_ARGUMENT, operation, "got NULL, expected a stream");
+  if (mode < TP_CAPTURE_GLOBAL || mode > TP_CAPTURE_RELAXED)
+    return tp__error_set(TP_INVALID_ARGUMENT, operation, "got mode %d, expected one of TP_CAPTURE_*", mode);
+  TP_TRY(tp__device_enter(tp_stream_device(stream), operation));
+  pthread_mutex_lock(&graph->lock);
+  tp_status_t status = check(graph, stream, operation);
+  if (!status) {
+    if (mempool) tp__mempool_retain(mempool);
+    graph->mempool = mempool ? mempool : tp_mempool_create(TP_MEMPOOL_OF_CAPTURE, NULL, NULL);
+    status = graph->mempool ? begin(graph, stream, (enum cudaStreamCaptureMode)mode, operation) : TP_HOST_MEMORY;
+    if (status) tp__graph_discard(graph);
+  }
+  pthread_mutex_unlock(&graph->lock);
+  return status;
+}
+
+cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph) {
+  *out_graph = NULL;
+  cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(graph->stream), out_graph);
+  tp__capture_end(graph->capture);
+  graph->capture = NULL;
+  return error;
+}
+
+static tp_status_t instantiate(tp_graph_t *graph, const char *operation) {
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  cudaError_t error = cudaGraphInstantiate(&graph->exec, graph->graph, 0);
+  tp__capture_restore(mode);
+  return error ? tp__error_set_cuda(error, operation, "cudaGraphInstantiate") : TP_OK;
+}
+
+static tp_status_t end(tp_graph_t *graph, const char *operation) {
+  if (graph->state != TP_GRAPH_CAPTURING)
+    return tp__error_set(TP_STATE, operation, "no capture of this graph is underway: begin one first");
+  TP_TRY(tp__device_enter(graph->device, operation));
+  cudaError_t error = tp__graph_end(graph, &graph->graph);
+  tp_status_t status =
+      error ? tp__error_set_cuda(error, operation, "cudaStreamEndCapture") : instantiate(graph, operation);
+  if (status)
+    tp__graph_discard(graph);
+  else
+    graph->state = TP_GRAPH_CAPTURED;
+  return status;
+}
+
+tp_status_t tp_graph_capture_end(tp_graph_t *graph) {
+  pthread_mutex_lock(&graph->lock);
+  tp_status_t status = end(graph, "capture_end");
+  pthread_mutex_unlock(&graph->lock);
+  return status;
+}
+
+void tp_graph_capture_abandon(tp_graph_t *graph) {
+  if (tp__device_is_inherited()) return;
+  pthread_mutex_lock(&graph->lock);
+  int32_t before;
+  if (graph->state == TP_GRAPH_CAPTURING && tp__device_visit(graph->device, &before)) {
+    (void)tp__graph_end(graph, &graph->graph);
+    (void)cudaGetLastError();
+    tp__graph_discard(graph);
+    tp__device_leave(before);
+  }
+  pthread_mutex_unlock(&graph->lock);
+}

@@ -1,0 +1,76 @@
+/* The graph as an object: its making, its reset, its end (docs/design/graphs.md). */
+#include <stdlib.h>
+
+#include "graph.h"
+
+tp_graph_t *tp_graph_create(void) {
+  const char *operation = "graph_create";
+  if (tp__device_check_process(operation)) return NULL;
+  tp_graph_t *graph = calloc(1, sizeof *graph);
+  if (!graph) {
+    tp__error_set(TP_HOST_MEMORY, operation, "no host memory for a graph");
+    return NULL;
+  }
+  pthread_mutex_init(&graph->lock, NULL);
+  return graph;
+}
+
+void tp__graph_discard(tp_graph_t *graph) {
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  /* A launch that is underway keeps what it needs of the executable graph. */
+  if (graph->exec) (void)cudaGraphExecDestroy(graph->exec);
+  if (graph->graph) (void)cudaGraphDestroy(graph->graph);
+  tp__capture_restore(mode);
+  if (graph->mempool) tp__mempool_drop(graph->mempool);
+  graph->state = TP_GRAPH_EMPTY;
+  graph->device = 0;
+  graph->stream = NULL;
+  graph->mempool = NULL;
+  graph->id = 0;
+  graph->graph = NULL;
+  graph->exec = NULL;
+}
+
+tp_status_t tp_graph_reset(tp_graph_t *graph) {
+  const char *operation = "reset";
+  TP_TRY(tp__device_check_process(operation));
+  tp_status_t status = TP_OK;
+  size_t nbytes = 0;
+  int64_t blocks = 0;
+  pthread_mutex_lock(&graph->lock);
+  if (graph->state == TP_GRAPH_CAPTURED) blocks = tp__capture_live_blocks(graph->mempool, graph->id, &nbytes);
+  if (graph->state == TP_GRAPH_CAPTURING)
+    status = tp__error_set(TP_STATE, operation, "a capture is underway: end it first");
+  else if (blocks)
+    status = tp__error_set(TP_STATE, operation,
+                           "%lld blocks of %zu bytes that were allocated in the capture are in use: drop their "
+                           "tensors first",
+                           (long long)blocks, nbytes);
+  else
+    tp__graph_discard(graph);
+  pthread_mutex_unlock(&graph->lock);
+  return status;
+}
+
+void tp_graph_release(tp_graph_t *graph) {
+  if (!graph || tp__device_is_inherited()) return;
+  tp_graph_capture_abandon(graph);
+  tp__graph_discard(graph);
+  pthread_mutex_destroy(&graph->lock);
+  free(graph);
+}
+
+/* ---- description ---- */
+
+tp_mempool_t *tp_graph_mempool(tp_graph_t *graph) {
+  pthread_mutex_lock(&graph->lock);
+  tp_mempool_t *mempool = graph->mempool;
+  if (mempool) tp__mempool_retain(mempool);
+  pthread_mutex_unlock(&graph->lock);
+  if (!mempool) tp__error_set(TP_STATE, "pool", "nothing was captured: the graph has no pool yet");
+  return mempool;
+}
+
+uintptr_t tp_graph_handle(const tp_graph_t *graph) { return (uintptr_t)graph->graph; }
+
+uintptr_t tp_graph_exec_handle(const tp_graph_t *graph) { return (uintptr_t)graph->exec; }

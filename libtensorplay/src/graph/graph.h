@@ -1,0 +1,36 @@
+/* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; replay.c;
+ * dot.c. Calls inside the folder go from capture.c and replay.c to graph.c. */
+#ifndef TP_GRAPH_H
+#define TP_GRAPH_H
+
+#include <pthread.h>
+
+#include "../internal.h"
+
+typedef enum tp__graph_state {
+  TP_GRAPH_EMPTY,     /* nothing was captured yet, or it was reset */
+  TP_GRAPH_CAPTURING,
+  TP_GRAPH_CAPTURED,
+} tp__graph_state_t;
+
+struct tp_graph {
+  pthread_mutex_t lock; /* of all that follows; CUDA's executable graph is not safe for two threads either */
+  tp__graph_state_t state;
+  int32_t device;         /* this and what follows are of the capture, and 0 or NULL before it */
+  tp_stream_t *stream;    /* where it began */
+  tp_mempool_t *mempool;  /* the graph is one of its users */
+  tp__capture_t *capture; /* while it is underway */
+  uint64_t id;            /* CUDA's number of it */
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+};
+
+/* ---- graph.c ---- */
+/* Back to TP_GRAPH_EMPTY: gives up what the capture has made, which has ended. Under the lock; never fails. */
+void tp__graph_discard(tp_graph_t *graph);
+
+/* ---- capture.c ---- */
+/* Ends the capture that is underway, for good or for nothing: CUDA's answer. Under the lock. */
+cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph);
+
+#endif

@@ -1,0 +1,23 @@
+/* Replays: one call of CUDA each. */
+#include "graph.h"
+
+static tp_status_t launch(tp_graph_t *graph, tp_stream_t *stream, const char *operation) {
+  if (graph->state != TP_GRAPH_CAPTURED)
+    return tp__error_set(TP_STATE, operation, "%s", graph->state == TP_GRAPH_CAPTURING
+                                                        ? "the capture is underway: end it first"
+                                                        : "nothing was captured: capture something first");
+  if (!stream) stream = tp__stream_current(graph->device);
+  if (tp_stream_device(stream) != graph->device)
+    return tp__error_set(TP_DEVICE, operation, "got a stream of cuda:%d, expected one of cuda:%d, where the graph is",
+                         tp_stream_device(stream), graph->device);
+  TP_TRY(tp__device_enter(graph->device, operation));
+  TP_TRY_CUDA(cudaGraphLaunch(graph->exec, tp__stream_cuda(stream)), operation);
+  return tp__stream_settle(stream, operation);
+}
+
+tp_status_t tp_graph_replay(tp_graph_t *graph, tp_stream_t *stream) {
+  pthread_mutex_lock(&graph->lock);
+  tp_status_t status = launch(graph, stream, "replay");
+  pthread_mutex_unlock(&graph->lock);
+  return status;
+}

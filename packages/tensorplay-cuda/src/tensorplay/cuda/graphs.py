@@ -1,0 +1,245 @@
+"""CUDA graphs: work that is captured once and replayed with one call.
+
+``with graph(g):`` captures what its block queues; ``g.replay()`` runs it again, on the same memory.
+"""
+
+from __future__ import annotations
+
+import gc
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any
+
+from tensorplay.errors import DTypeError, InvalidArgumentError
+
+from ._check import check, failure
+from ._library import native
+from ._mempool import PoolId, graph_pool_handle
+from .device import CURRENT, synchronize
+from .memory import empty_cache
+from .streams import Stream, StreamContext, pointer_of
+
+__all__ = ["CUDAGraph", "export_dot", "graph", "graph_pool_handle", "is_current_stream_capturing"]
+
+_MODES = {"global": 0, "thread_local": 1, "relaxed": 2}  # TP_CAPTURE_*
+
+
+class CUDAGraph:
+    """Work that was captured, ready to run again.
+
+    One object holds one capture, until `reset`. Tensors that a capture has made are overwritten by each replay.
+
+    Parameters
+    ----------
+    keep_graph : bool
+        Changes nothing: the graph is compiled when its capture ends, and `raw_cuda_graph` is there all the same.
+    """
+
+    __slots__ = ("__weakref__", "_context", "_is_verbose", "_pointer", "_release")
+
+    _pointer: Any
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        self._pointer = None  # for __del__, when one of the next lines raises
+        self._release = native.tp_graph_release
+        self._is_verbose = False
+        self._context: StreamContext | None = None
+        self._pointer = native.tp_graph_create()
+        if not self._pointer:
+            raise failure()
+
+    def __del__(self) -> None:
+        if self._pointer:
+            self._release(self._pointer)
+
+    def capture_begin(
+        self, pool: Any = None, capture_error_mode: str = "global", stream: Stream | None = None
+    ) -> None:
+        """Begins to capture the current stream (`tp_graph_capture_begin`).
+
+        Parameters
+        ----------
+        pool : PoolId, pair or CUDAGraph, optional
+            Where the capture allocates; a pool of its own when left out.
+        capture_error_mode : str
+            ``"global"``: calls that could break a capture fail, of any thread; ``"thread_local"``: of this thread;
+            ``"relaxed"``: of none.
+        stream : Stream, optional
+            Is made current until the capture ends, and captured.
+
+        Raises
+        ------
+        StateError
+            The graph is not empty, or the stream is the default stream or takes part in a capture.
+        """
+        if capture_error_mode not in _MODES:
+            expected = ", ".join(map(repr, _MODES))
+            raise InvalidArgumentError(f"capture_begin: got mode {capture_error_mode!r}, expected one of: {expected}")
+        shared = None if pool is None else _pool_id(pool)
+        context = StreamContext(stream)
+        context.__enter__()
+        status = native.tp_graph_capture_begin(
+            self._pointer,
+            native.tp_stream_current(CURRENT),
+            native.NULL if shared is None else shared._pool,
+            _MODES[capture_error_mode],
+        )
+        if status:
+            error = failure()
+            context.__exit__(None, None, None)
+            raise error
+        self._context = context
+
+    def capture_end(self) -> None:
+        """Ends the capture and compiles the graph (`tp_graph_capture_end`). After a failure the graph is empty."""
+        status = native.tp_graph_capture_end(self._pointer)
+        error = failure() if status else None
+        self._leave()
+        if error is not None:
+            raise error
+
+    def replay(self, stream: Stream | None = None) -> None:
+        """Runs the graph once, on the current stream of its device or on the one given (`tp_graph_replay`)."""
+        pointer = native.NULL if stream is None else pointer_of("replay", stream)
+        check(native.tp_graph_replay(self._pointer, pointer))
+
+    def instantiate(self) -> None:
+        """Does nothing: the graph was compiled when its capture ended."""
+
+    def reset(self) -> None:
+        """Makes the graph empty (`tp_graph_reset`).
+
+        Raises
+        ------
+        StateError
+            Tensors that the capture has made are in use, or it is underway.
+        """
+        check(native.tp_graph_reset(self._pointer))
+
+    def pool(self) -> PoolId:
+        """The id of the graph's pool, for other captures (`tp_graph_mempool`)."""
+        found = native.tp_graph_mempool(self._pointer)
+        if not found:
+            raise failure()
+        return PoolId(found)
+
+    @property
+    def pool_id(self) -> PoolId:
+        """As `pool`."""
+        return self.pool()
+
+    def raw_cuda_graph(self) -> int:
+        """``cudaGraph_t`` as a number, 0 while nothing is captured; it is this object's (`tp_graph_handle`)."""
+        return int(native.tp_graph_handle(self._pointer))
+
+    def raw_cuda_graph_exec(self) -> int:
+        """``cudaGraphExec_t`` as a number, 0 while nothing is captured (`tp_graph_exec_handle`)."""
+        return int(native.tp_graph_exec_handle(self._pointer))
+
+    def enable_debug_mode(self) -> None:
+        """`debug_dump` writes all that CUDA tells of nodes."""
+        self._is_verbose = True
+
+    def debug_dump(self, path: str | PathLike[str]) -> None:
+        """Writes the graph in the language DOT (`tp_graph_write_dot`).
+
+        Raises
+        ------
+        OSError
+            The path cannot be written.
+        StateError
+            Nothing was captured.
+        """
+        export_dot(self, path)
+
+    def _abandon(self) -> None:
+        """Ends a capture for nothing."""
+        native.tp_graph_capture_abandon(self._pointer)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Puts back the stream that was current before the capture."""
+        context, self._context = self._context, None
+        if context is not None:
+            context.__exit__(None, None, None)
+
+
+class graph:  # noqa: N801 - torch's name
+    """Captures what its block queues: ``with graph(g): ...``
+
+    Parameters
+    ----------
+    cuda_graph : CUDAGraph
+    pool : PoolId, pair or CUDAGraph, optional
+        Where the capture allocates; a pool of its own when left out.
+    stream : Stream, optional
+        Is current in the block; the device's stream for captures when left out.
+    capture_error_mode : str
+        As `CUDAGraph.capture_begin` takes it.
+    """
+
+    def __init__(
+        self,
+        cuda_graph: CUDAGraph,
+        pool: Any = None,
+        stream: Stream | None = None,
+        capture_error_mode: str = "global",
+    ) -> None:
+        if not isinstance(cuda_graph, CUDAGraph):
+            raise DTypeError(f"graph: got {cuda_graph!r}, expected a CUDAGraph")
+        self._graph, self._pool, self._stream, self._mode = cuda_graph, pool, stream, capture_error_mode
+
+    def __enter__(self) -> None:
+        synchronize()
+        gc.collect()  # What dies inside of the capture could not go back.
+        empty_cache()
+        stream = _stream_of_captures() if self._stream is None else self._stream
+        self._graph.capture_begin(self._pool, self._mode, stream)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._graph.capture_end()
+        else:
+            self._graph._abandon()
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether work of the thread's current stream is captured now (`tp_stream_is_capturing`)."""
+    return bool(native.tp_stream_is_capturing(native.tp_stream_current(CURRENT)))
+
+
+def export_dot(graph: CUDAGraph, path: str | PathLike[str]) -> None:
+    """Writes a graph in the language DOT, as `CUDAGraph.debug_dump`."""
+    check(native.tp_graph_write_dot(graph._pointer, fspath(path).encode(), graph._is_verbose))
+
+
+def _stream_of_captures() -> Stream:
+    found = object.__new__(Stream)
+    found._pointer = native.tp_stream_of_captures(CURRENT)
+    if not found._pointer:
+        raise failure()
+    return found
+
+
+def _pool_id(pool: Any) -> PoolId:
+    """The id that a user means: an id, a pair, or a graph's.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Nobody uses a pool of that pair any more.
+    """
+    if isinstance(pool, PoolId):
+        return pool
+    if isinstance(pool, CUDAGraph):
+        return pool.pool()
+    try:
+        first, second = pool
+        found = native.tp_mempool_find(first, second)
+    except (TypeError, ValueError):
+        raise DTypeError(f"capture_begin: got pool {pool!r}, expected a pool's id or a graph") from None
+    if not found:
+        raise failure()
+    return PoolId(found)

@@ -1,0 +1,64 @@
+"""Graphs of the CUDA backend: capture, replay, reset."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorplay
+from tensorplay import cuda
+from tensorplay.cuda import graphs
+from tensorplay.errors import StateError
+
+pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
+
+
+def test_a_replay_does_the_captured_work_again() -> None:
+    x = tensorplay.zeros(5, device="cuda")
+    g = cuda.CUDAGraph()
+    with graphs.graph(g):
+        assert graphs.is_current_stream_capturing()
+        y = (x + 1) * 2
+    assert not graphs.is_current_stream_capturing()
+    for value in (3.0, -1.5):
+        x.fill_(value)
+        y.fill_(float("nan"))
+        g.replay()
+        assert y.tolist() == [(value + 1) * 2] * 5
+
+
+def test_the_current_stream_comes_back() -> None:
+    before = cuda.current_stream()
+    g = cuda.CUDAGraph()
+    with pytest.raises(ZeroDivisionError), graphs.graph(g):
+        1 / 0  # noqa: B018
+    assert cuda.current_stream() == before
+    g.capture_begin(stream=cuda.Stream())
+    assert cuda.current_stream() != before
+    g.capture_end()
+    assert cuda.current_stream() == before
+
+
+def test_the_default_stream_is_refused() -> None:
+    with pytest.raises(StateError, match="capture_begin: the default stream cannot be captured: .* pass stream="):
+        cuda.CUDAGraph().capture_begin()
+
+
+def test_reset_waits_for_live_tensors() -> None:
+    g = cuda.CUDAGraph()
+    g.reset()
+    with graphs.graph(g):
+        y = tensorplay.ones(1000, device="cuda")
+    g.replay()
+    with pytest.raises(StateError, match="reset: 1 blocks of 4096 bytes .* in use"):
+        g.reset()
+    g.replay()
+    assert y.sum().item() == 1000
+    del y
+    g.reset()
+    g.reset()
+    with pytest.raises(StateError, match="replay: nothing was captured"):
+        g.replay()
+    with graphs.graph(g):
+        z = tensorplay.ones(3, device="cuda")
+    g.replay()
+    assert z.tolist() == [1, 1, 1]
