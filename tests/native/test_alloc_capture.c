@@ -1,25 +1,7 @@
 /* The allocator beside captures: what stands still while one is underway, and what returns at its end. */
 #include <pthread.h>
 
-#include "alloc_case.h"
-
-static tp__capture_t *begin(tp_mempool_t *mempool, tp_stream_t *stream) {
-  tp__capture_t *capture = tp__capture_begin(mempool, stream);
-  CHECK(capture && tp__captures_underway());
-  validate_heap(0);
-  return capture;
-}
-
-static void end(tp__capture_t *capture) {
-  tp__capture_end(capture);
-  validate_heap(0);
-}
-
-static tp_mempool_t *make(void) {
-  tp_mempool_t *mempool = tp_mempool_create(TP_MEMPOOL_OF_CAPTURE, NULL, NULL);
-  CHECK(mempool);
-  return mempool;
-}
+#include "capture_case.h"
 
 static void test_other_streams_allocate_as_always(void) {
   tp_stream_t *stream = tp_stream_from_pool(0, 0), *other = tp_stream_from_pool(0, 0);
@@ -159,24 +141,6 @@ static void test_an_event_of_a_capture_that_was_not_seen(void) {
 }
 
 /* ---- captures that CUDA has underway ---- */
-
-static tp__capture_t *begin_in(tp_mempool_t *mempool, tp_stream_t *stream, enum cudaStreamCaptureMode mode) {
-  tp__capture_t *capture = begin(mempool, stream);
-  CHECK(cudaStreamBeginCapture(tp__stream_cuda(stream), mode) == cudaSuccess);
-  CHECK(tp__capture_id(capture) == tp__stream_capture(stream) && tp__capture_id(capture) != 0);
-  return capture;
-}
-
-/* Fails where something broke the capture. */
-static void end_graph(tp_stream_t *stream) {
-  cudaGraph_t graph = NULL;
-  CHECK(cudaStreamEndCapture(tp__stream_cuda(stream), &graph) == cudaSuccess && graph);
-  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
-}
-
-static bool is_of(const tp__block_t *block, const tp_mempool_t *mempool) {
-  return block->segment->pool->owner && block->segment->pool->owner->mempool == mempool;
-}
 
 static void test_streams_of_a_capture_allocate_from_its_pool(void) {
   tp_stream_t *stream = tp_stream_from_pool(0, 0), *fork = tp_stream_from_pool(0, 0);

@@ -16,6 +16,7 @@ typedef struct heap_sums {
   int64_t pieces, piece_nbytes;
   int64_t oversize_segments, oversize_live;
   int64_t free, cached;
+  int64_t pending_uses;
 } heap_sums_t;
 
 static inline void validate_block(const tp__segment_t *segment, const tp__block_t *block, heap_sums_t *sums) {
@@ -62,6 +63,7 @@ static inline void validate_block(const tp__segment_t *segment, const tp__block_
     sums->requested_nbytes += (int64_t)block->requested_nbytes;
   } else {
     CHECK(block->pending_uses > 0 && !block->uses);
+    sums->pending_uses += block->pending_uses;
   }
 }
 
@@ -217,7 +219,7 @@ static inline int64_t validate_private_pools(const tp__heap_t *heap, tp__size_cl
 /* No other thread may be in a call. The sums of increases and decreases must not have been reset. */
 static inline void validate_heap(int32_t device) {
   tp__heap_t *heap = tp__heap(device);
-  int64_t cached = 0, oversize_segments = 0, oversize_live = 0;
+  int64_t cached = 0, oversize_segments = 0, oversize_live = 0, pending_uses = 0;
   tp__heap_lock(heap);
   tp__cache_count(heap);
   for (int class = TP_CLASS_LARGE; class <= TP_CLASS_SMALL; class++) {
@@ -232,6 +234,7 @@ static inline void validate_heap(int32_t device) {
     cached += sums.cached;
     oversize_segments += sums.oversize_segments;
     oversize_live += sums.oversize_live;
+    pending_uses += sums.pending_uses;
     const int64_t *stats = heap->stats;
     validate_figures(stats, TP_STAT_segment, class, sums.segments);
     validate_figures(stats, TP_STAT_reserved_bytes, class, sums.reserved);
@@ -244,7 +247,7 @@ static inline void validate_heap(int32_t device) {
     validate_figures(stats, TP_STAT_inactive_split_bytes, class, sums.piece_nbytes);
   }
   CHECK(validate_caches(heap) == cached);
-  CHECK(heap->asked == 0);
+  CHECK(heap->asked == 0 && heap->deferred + heap->deferred_external == pending_uses);
   CHECK(heap->stats[TP_STAT_oversize_segments] == oversize_segments);
   CHECK(heap->stats[TP_STAT_oversize_allocations] == oversize_live);
   tp__heap_unlock(heap);

@@ -9,6 +9,7 @@
  *   growing    segments of such pages; both are declared in growing.h
  *   segment    memory from the driver and back
  *   collect    idle segments that go back before all of them have to
+ *   past       which captured work comes before a stream's next
  *   defer      blocks that other streams still use
  *   cache      each thread's own small blocks, in front of the pools
  *   budget     blocks counted by the part of the program that they serve
@@ -40,6 +41,7 @@ typedef struct tp__pool tp__pool_t;
 typedef struct tp__private_pool tp__private_pool_t;
 typedef struct tp__use tp__use_t;
 typedef struct tp__use_queue tp__use_queue_t;
+typedef struct tp__request tp__request_t;
 
 /* ---- stats.c ---- */
 
@@ -252,6 +254,16 @@ tp_status_t tp__collect_old(tp__heap_t *heap, const char *operation);
 /* Just enough oversize ones for nbytes; *out_found: there were enough. The device is entered. */
 tp_status_t tp__collect_oversize(tp__heap_t *heap, size_t nbytes, const char *operation, bool *out_found);
 
+/* ---- past.c ---- */
+
+typedef struct tp__past tp__past_t;
+/* What comes before the next node of a stream that takes part in the capture; NULL where it does not, and without host
+ * memory. It is good for as long as nothing is captured. */
+tp__past_t *tp__past_new(const tp_stream_t *stream, uint64_t capture);
+void tp__past_delete(tp__past_t *past);
+/* Whether all that another stream of the capture holds by now is part of it. */
+bool tp__past_holds(tp__past_t *past, const tp_stream_t *other);
+
 /* ---- defer.c ---- */
 
 /* Notes that `stream` uses a live block. Status: HOST_MEMORY, CUDA. */
@@ -264,9 +276,12 @@ void tp__defer_poll(tp__heap_t *heap);
 bool tp__defer_wait_external(tp__heap_t *heap);
 /* Waits for all uses but those of streams that are being captured. */
 void tp__defer_wait(tp__heap_t *heap);
+/* Returns blocks of the request's stream and capture to their pools whose users' work the capture orders before what
+ * the stream does next. */
+void tp__defer_join(tp__heap_t *heap, const tp__request_t *request);
 
 /* What an allocation asks for. */
-typedef struct tp__request {
+struct tp__request {
   size_t requested_nbytes; /* by the program */
   size_t nbytes;           /* of the block: rounded up */
   tp_stream_t *stream;
@@ -274,7 +289,7 @@ typedef struct tp__request {
   tp_budget_scope_t *budget; /* NULL for most */
   tp_mempool_t *mempool;     /* NULL: the default pools */
   uint64_t capture;          /* of ours, that the stream takes part in, or 0 */
-} tp__request_t;
+};
 
 /* Where the allocations of a thread go when it is not the usual way. */
 typedef struct tp__route {

@@ -5,7 +5,8 @@
  *
  * Everything that can fail happens when a use is noted: its record, its queue and its event exist before
  * the block is given back. An event is not recorded while its stream is being captured, for an event of a
- * capture can never be asked; the use then waits in its queue until the capture has ended.
+ * capture can never be asked; the use then waits in its queue until the capture has ended, or orders the block's own
+ * stream behind it.
  *
  * Of an external stream nothing is asked and nothing recorded, for its owner may have destroyed it, and CUDA follows
  * the handle of a stream that is gone. Its uses end once the whole device was waited for: before the driver is asked
@@ -108,12 +109,23 @@ static int32_t *count_of(tp__heap_t *heap, const tp__use_queue_t *queue) {
   return tp__stream_is_external(queue->stream) ? &heap->deferred_external : &heap->deferred;
 }
 
-static void finish_first(tp__heap_t *heap, tp__use_queue_t *queue) {
+static void append(tp__use_queue_t *queue, tp__use_t *use) {
+  use->next = NULL;
+  *(queue->first ? &queue->last->next : &queue->first) = use;
+  queue->last = use;
+}
+
+static tp__use_t *take_first(tp__use_queue_t *queue) {
   tp__use_t *use = queue->first;
-  tp__block_t *block = use->block;
   queue->first = use->next;
-  --*count_of(heap, queue);
-  tp__event_pool_give(tp_stream_device(queue->stream), use->event);
+  return use;
+}
+
+/* A use that is in no queue any more. */
+static void finish(tp__heap_t *heap, tp__use_t *use) {
+  tp__block_t *block = use->block;
+  --*count_of(heap, use->queue);
+  tp__event_pool_give(tp_stream_device(use->queue->stream), use->event);
   delete_use(heap, use);
   if (--block->pending_uses == 0) tp__heap_retire(heap, block, block->origin);
 }
@@ -135,7 +147,7 @@ static void finish_uses(tp__heap_t *heap, event_call *call) {
         if (tp__is_captured_event(error)) forget_record(queue); /* of a capture that came and went unseen */
         break;
       }
-      finish_first(heap, queue);
+      finish(heap, take_first(queue));
     }
   }
   tp__capture_restore(mode);
@@ -148,13 +160,7 @@ void tp__defer_block(tp__heap_t *heap, tp__block_t *block) {
   for (tp__use_t *use = block->uses; use;) {
     tp__use_t *next = use->next;
     tp__use_queue_t *queue = use->queue;
-    use->next = NULL;
-    if (queue->first) {
-      queue->last->next = use;
-    } else {
-      queue->first = use;
-    }
-    queue->last = use;
+    append(queue, use);
     block->pending_uses++;
     ++*count_of(heap, queue);
     if (!tp__stream_is_external(queue->stream)) {
@@ -175,7 +181,7 @@ bool tp__defer_wait_external(tp__heap_t *heap) {
   bool waited = tp__device_visit(heap->device, &before) && !cudaDeviceSynchronize();
   if (!waited) (void)cudaGetLastError(); /* a capture; or lost, which whoever waits next reports */
   for (tp__use_queue_t *queue = heap->queues; waited && queue; queue = queue->next) {
-    while (tp__stream_is_external(queue->stream) && queue->first) finish_first(heap, queue);
+    while (tp__stream_is_external(queue->stream) && queue->first) finish(heap, take_first(queue));
   }
   tp__device_leave(before);
   return waited;
@@ -185,4 +191,41 @@ void tp__defer_wait(tp__heap_t *heap) {
   heap->stats[TP_STAT_num_sync_all_streams]++;
   tp__defer_wait_external(heap);
   finish_uses(heap, cudaEventSynchronize);
+}
+
+/* ---- in a capture ---- */
+
+/* Whether the use is work of the request's capture, which the request's stream may come after. */
+static bool is_captured(const tp__use_t *use, const tp__request_t *request) {
+  return !use->recorded && use->block->capture == request->capture && use->block->stream == request->stream;
+}
+
+static bool has_captured(const tp__use_queue_t *queue, const tp__request_t *request) {
+  if (queue->unrecorded == 0) return false;
+  const tp__use_t *use = queue->first;
+  while (use && !is_captured(use, request)) use = use->next;
+  return use;
+}
+
+static void finish_captured(tp__heap_t *heap, tp__use_queue_t *queue, const tp__request_t *request) {
+  tp__use_t *last = queue->last, *use;
+  do {
+    use = take_first(queue);
+    if (is_captured(use, request)) {
+      queue->unrecorded--;
+      finish(heap, use);
+    } else {
+      append(queue, use);
+    }
+  } while (use != last);
+}
+
+void tp__defer_join(tp__heap_t *heap, const tp__request_t *request) {
+  tp__past_t *past = NULL;
+  for (tp__use_queue_t *queue = heap->queues; queue; queue = queue->next) {
+    if (!has_captured(queue, request)) continue;
+    if (!past && !(past = tp__past_new(request->stream, request->capture))) return;
+    if (tp__past_holds(past, queue->stream)) finish_captured(heap, queue, request);
+  }
+  tp__past_delete(past);
 }

@@ -94,8 +94,10 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
   /* What a capture uses must not depend on other streams, and nothing that it used may be released. */
   bool capturing = tp__stream_is_capturing(request->stream);
 
-  /* Still 2: what waits in the threads' caches, which so never cost memory of the driver. */
+  /* Still 2: what waits in the threads' caches, which so never cost memory of the driver; and in a capture for other
+   * streams of it that have been joined. */
   tp__cache_drain(heap);
+  if (request->capture) tp__defer_join(heap, request);
   if ((*out = tp__pool_find(request->pool, tp__stream_id(request->stream), request->nbytes))) return TP_OK;
 
   /* 3. A block of an idle stream: nothing has to wait for it. */
