@@ -9,7 +9,7 @@
  *   growing    segments of such pages; both are declared in growing.h
  *   segment    memory from the driver and back
  *   collect    idle segments that go back before all of them have to
- *   past       which captured work comes before a stream's next
+ *   past       which captured work comes before a stream's next; declared in past.h
  *   defer      blocks that other streams still use
  *   cache      each thread's own small blocks, in front of the pools
  *   budget     blocks counted by the part of the program that they serve
@@ -253,16 +253,6 @@ void tp__collect_idle(tp__heap_t *heap, tp__segment_t *segment);
 tp_status_t tp__collect_old(tp__heap_t *heap, const char *operation);
 /* Just enough oversize ones for nbytes; *out_found: there were enough. The device is entered. */
 tp_status_t tp__collect_oversize(tp__heap_t *heap, size_t nbytes, const char *operation, bool *out_found);
-
-/* ---- past.c ---- */
-
-typedef struct tp__past tp__past_t;
-/* What comes before the next node of a stream that takes part in the capture; NULL where it does not, and without host
- * memory. It is good for as long as nothing is captured. */
-tp__past_t *tp__past_new(const tp_stream_t *stream, uint64_t capture);
-void tp__past_delete(tp__past_t *past);
-/* Whether all that another stream of the capture holds by now is part of it. */
-bool tp__past_holds(tp__past_t *past, const tp_stream_t *other);
 
 /* ---- defer.c ---- */
 

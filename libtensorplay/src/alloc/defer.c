@@ -13,7 +13,7 @@
  * for memory, when memory is short, or when the cache is emptied. */
 #include <stdlib.h>
 
-#include "alloc.h"
+#include "past.h"
 
 struct tp__use {
   tp__block_t *block;

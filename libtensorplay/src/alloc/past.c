@@ -3,7 +3,7 @@
  * where an edge is not a whole one (CUDA then refuses to leave its data out), the answer is no. */
 #include <stdlib.h>
 
-#include "alloc.h"
+#include "past.h"
 
 enum { NODE_LIMIT = 4096, SLOT_COUNT = 2 * NODE_LIMIT, DEPENDENCY_LIMIT = 64 };
 
