@@ -264,14 +264,14 @@ static plan_t *find_plan(const blas_api_t *blas, context_t *context, const tp__g
 
 /* ---- products ---- */
 
-static tp_status_t check_order(const tp__gemm_t *gemm, tp_stream_t *stream, const tp__block_t *workspace) {
-  if (!tp__order_is_on()) return TP_OK;
+static tp_status_t tell(const tp__gemm_t *gemm, tp_stream_t *stream, const tp__block_t *workspace) {
+  if (!tp__is_watched()) return TP_OK;
   const tp__touch_t touches[] = {{gemm->a, false},
                                  {gemm->b, false},
                                  {gemm->bias, false},
                                  {gemm->out, true},
                                  {workspace ? tp__alloc_address(workspace) : NULL, true}};
-  return tp__order_check(stream, sizeof touches / sizeof *touches, touches, "matmul");
+  return tp__watch_tell(stream, sizeof touches / sizeof *touches, touches, "matmul");
 }
 
 static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp__gemm_t *gemm,
@@ -284,10 +284,10 @@ static tp_status_t multiply(const blas_api_t *blas, context_t *context, const tp
     block = tp__alloc(plan->workspace_nbytes, stream);
     if (!block) return tp_error_status();
   }
-  tp_status_t order = check_order(gemm, stream, block);
-  if (order) {
+  tp_status_t refusal = tell(gemm, stream, block);
+  if (refusal) {
     if (block) tp__alloc_free(block);
-    return order;
+    return refusal;
   }
   const scalar_t alpha = scalar_of(&types[gemm->dtype], gemm->alpha), beta = scalar_of(&types[gemm->dtype], gemm->beta);
   blas_status_t status =

@@ -43,7 +43,7 @@ static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, cons
     size_t nbytes = (size_t)target->numel * tp__dtype_size(target->dtype);
     TP_TRY(tp__device_enter(target->device, operation));
     tp_stream_t *stream = tp__stream_current(target->device);
-    TP_TRY(tp__order_check(stream, 2, (tp__touch_t[]){{target->data, true}, {source->data, false}}, operation));
+    TP_TRY(tp__watch(stream, 2, (tp__touch_t[]){{target->data, true}, {source->data, false}}, operation));
     TP_TRY_CUDA(cudaMemcpyAsync(target->data, source->data, nbytes, cudaMemcpyDeviceToDevice,
                                 tp__stream_cuda(stream)),
                 operation);
@@ -168,7 +168,7 @@ static tp_status_t copy_peer(tp_tensor_t *target, const tp_tensor_t *source, con
   TP_TRY(tp__alloc_enable_peer(source->device, target->device)); /* without access CUDA stages the copy */
   TP_TRY(tp_stream_wait_stream(from, to));
   TP_TRY(tp__device_enter(source->device, operation));
-  TP_TRY(tp__order_check(from, 2, (tp__touch_t[]){{target->data, true}, {source->data, false}}, operation));
+  TP_TRY(tp__watch(from, 2, (tp__touch_t[]){{target->data, true}, {source->data, false}}, operation));
   TP_TRY_CUDA(cudaMemcpyPeerAsync(target->data, target->device, source->data, source->device, nbytes,
                                   tp__stream_cuda(from)),
               operation);

@@ -96,7 +96,7 @@ static tp_status_t fill_run(tp_tensor_t *target, element_t element) {
   if (same) {
     TP_TRY(tp__device_enter(target->device, operation));
     tp_stream_t *stream = tp__stream_current(target->device);
-    TP_TRY(tp__order_check(stream, 1, &(tp__touch_t){target->data, true}, operation));
+    TP_TRY(tp__watch(stream, 1, &(tp__touch_t){target->data, true}, operation));
     TP_TRY_CUDA(cudaMemsetAsync(target->data, element.bytes[0], nbytes, tp__stream_cuda(stream)), operation);
     return tp__stream_settle(stream, operation);
   }

@@ -1,8 +1,8 @@
-/* Every function that crosses a file inside libtensorplay, under the file that defines it. The files
- * stand in layers, lowest first, and call downwards only (tests/layout checks it):
+/* Every function that crosses a file inside libtensorplay, under the file that defines it; those of order/ and watch.c
+ * are in watch.h. The files stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
  *   1  error, library, origin, settings, wait
- *   2  device, stream, event, foreign, staging, order/
+ *   2  device, stream, event, foreign, staging, order/, watch
  *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
  *   5  copy (with fill), rng, blas, dlpack
@@ -16,6 +16,7 @@
 #include "../kernels/args_layout.h"
 #include "cuda_api.h"
 #include "types.h"
+#include "watch.h"
 
 /* Returns the status of `call` when it is not TP_OK. */
 #define TP_TRY(call)                         \
@@ -127,39 +128,6 @@ bool tp__stream_is_external(const tp_stream_t *stream);
 bool tp__stream_is_capturing(const tp_stream_t *stream);
 /* CUDA's number of the capture that the stream takes part in; 0 when it is in none. */
 uint64_t tp__stream_capture(const tp_stream_t *stream);
-
-/* ---- order/clock.c: which work comes before which, for the order checker (docs/design/order.md) ---- */
-extern _Atomic int32_t tp__order_mode; /* TP_ORDER_* */
-static inline bool tp__order_is_on(void) {
-  return atomic_load_explicit(&tp__order_mode, memory_order_relaxed) != TP_ORDER_OFF;
-}
-/* All of these do nothing while the checker is off. They are told of waits that were queued, or have ended: of a stream
- * for all that another holds, of a stream for an event, and of the program. The allocator's own waits are not told. */
-void tp__order_wait(tp_stream_t *stream, tp_stream_t *other);
-typedef struct tp__order_point tp__order_point_t; /* what an event stands for; NULL before it is recorded */
-void tp__order_record(_Atomic(tp__order_point_t *) *point, tp_stream_t *stream);
-void tp__order_wait_point(tp_stream_t *stream, _Atomic(tp__order_point_t *) *point);
-void tp__order_reach_point(_Atomic(tp__order_point_t *) *point);
-void tp__order_reach(tp_stream_t *stream);
-void tp__order_reach_device(int32_t device);
-void tp__order_drop(tp__order_point_t *point);
-
-/* ---- order/access.c ---- */
-/* Work that is about to be queued uses these storages; NULL is no memory. Status: ORDER, HOST_MEMORY. The replay of a
- * graph is one such piece of work on its stream. */
-typedef struct tp__touch {
-  const void *memory; /* any address inside */
-  bool writes;
-} tp__touch_t;
-tp_status_t tp__order_check(tp_stream_t *stream, int32_t count, const tp__touch_t *touches, const char *operation);
-/* Memory has an owner from here on, on whose stream it may be reused; NULL where the program waits before that. */
-void tp__order_alloc(const void *memory, size_t nbytes, tp_stream_t *owner);
-void tp__order_record_stream(const void *memory, tp_stream_t *stream);
-void tp__order_free(const void *memory);
-/* No work uses it any more. */
-void tp__order_forget(const void *memory, size_t nbytes);
-/* The capture that began on the stream has ended. */
-void tp__order_end_capture(const tp_stream_t *stream);
 
 /* ---- event.c ---- */
 /* Whether what the stream does with the event now becomes a node of a graph: an external event, in a capture. */

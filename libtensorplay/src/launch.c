@@ -61,15 +61,14 @@ static tp_status_t find_function(tp__kernel_t *kernel, int32_t device, void **ou
 /* Most pointers that a kernel gets. */
 #define MOST_ACCESSES 8
 
-static tp_status_t check_order(const tp__kernel_t *kernel, tp_stream_t *stream, const void *arguments,
-                               const char *operation) {
+static tp_status_t tell(const tp__kernel_t *kernel, tp_stream_t *stream, const void *arguments, const char *operation) {
   tp__touch_t touches[MOST_ACCESSES];
   int32_t count = 0;
   for (const tp__access_t *access = kernel->accesses; access->size && count < MOST_ACCESSES; access++) {
     memcpy(&touches[count].memory, (const char *)arguments + access->offset, sizeof(void *));
     touches[count++].writes = access->writes;
   }
-  return tp__order_check(stream, count, touches, operation);
+  return tp__watch_tell(stream, count, touches, operation);
 }
 
 tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream, uint32_t grid_x,
@@ -78,7 +77,7 @@ tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream
   TP_TRY(tp__device_enter(device, operation));
   void *function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
   if (!function) TP_TRY(find_function(kernel, device, &function));
-  if (tp__order_is_on()) TP_TRY(check_order(kernel, stream, arguments, operation));
+  if (tp__is_watched()) TP_TRY(tell(kernel, stream, arguments, operation));
   void *list[] = {(void *)arguments};
   dim3 grid = {grid_x, grid_y, grid_z}, threads = {block, 1, 1};
   cudaError_t error = cudaLaunchKernel(function, grid, threads, list, 0, tp__stream_cuda(stream));

@@ -151,7 +151,7 @@ tp_status_t tp__staging_send(void *target, const void *source, size_t nbytes, tp
                              const char *operation) {
   bool pageable = false, served = false;
   TP_TRY(tp__wait_note(operation));
-  TP_TRY(tp__order_check(stream, 1, &(tp__touch_t){target, true}, operation));
+  TP_TRY(tp__watch(stream, 1, &(tp__touch_t){target, true}, operation));
   TP_TRY(is_pageable(source, &pageable, operation));
   if (pageable && nbytes >= LEAST_NBYTES)
     TP_TRY(pass(send, target, source, nbytes, stream, &served, operation));
@@ -165,7 +165,7 @@ tp_status_t tp__staging_fetch(void *target, const void *source, size_t nbytes, t
                               const char *operation) {
   bool pageable = false, served = false;
   TP_TRY(tp__wait_note(operation));
-  TP_TRY(tp__order_check(stream, 1, &(tp__touch_t){source, false}, operation));
+  TP_TRY(tp__watch(stream, 1, &(tp__touch_t){source, false}, operation));
   if (nbytes >= LEAST_NBYTES) TP_TRY(is_pageable(target, &pageable, operation));
   if (pageable) TP_TRY(pass(fetch, target, source, nbytes, stream, &served, operation));
   if (!served)

@@ -31,6 +31,7 @@ static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStream
   graph->stream = stream;
   graph->device = tp_stream_device(stream);
   graph->state = TP_GRAPH_CAPTURING;
+  tp__watch_begin(&graph->watch, stream, NULL);
   return TP_OK;
 }
 
@@ -54,6 +55,7 @@ tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream, tp_me
 
 cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph) {
   *out_graph = NULL;
+  tp__watch_end(&graph->watch);
   cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(graph->stream), out_graph);
   tp__capture_end(graph->capture);
   graph->capture = NULL;

@@ -22,6 +22,8 @@ void tp__graph_discard(tp_graph_t *graph) {
   if (graph->graph) (void)cudaGraphDestroy(graph->graph);
   tp__capture_restore(mode);
   if (graph->mempool) tp__mempool_drop(graph->mempool);
+  tp__watch_forget(&graph->watch);
+  tp__order_drop(graph->point);
   graph->state = TP_GRAPH_EMPTY;
   graph->device = 0;
   graph->stream = NULL;
@@ -29,6 +31,7 @@ void tp__graph_discard(tp_graph_t *graph) {
   graph->id = 0;
   graph->graph = NULL;
   graph->exec = NULL;
+  graph->point = NULL;
 }
 
 tp_status_t tp_graph_reset(tp_graph_t *graph) {

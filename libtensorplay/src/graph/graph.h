@@ -21,8 +21,10 @@ struct tp_graph {
   tp_mempool_t *mempool;  /* the graph is one of its users */
   tp__capture_t *capture; /* while it is underway */
   uint64_t id;            /* CUDA's number of it */
+  tp__watch_t watch;      /* of it */
   cudaGraph_t graph;
   cudaGraphExec_t exec;
+  _Atomic(tp__order_point_t *) point; /* its last launch: CUDA runs one after the other, whatever the streams */
 };
 
 /* ---- graph.c ---- */

@@ -11,7 +11,10 @@ static tp_status_t launch(tp_graph_t *graph, tp_stream_t *stream, const char *op
     return tp__error_set(TP_DEVICE, operation, "got a stream of cuda:%d, expected one of cuda:%d, where the graph is",
                          tp_stream_device(stream), graph->device);
   TP_TRY(tp__device_enter(graph->device, operation));
+  tp__order_wait_point(stream, &graph->point);
+  TP_TRY(tp__watch(stream, graph->watch.touch_count, graph->watch.touches, operation));
   TP_TRY_CUDA(cudaGraphLaunch(graph->exec, tp__stream_cuda(stream)), operation);
+  tp__order_record(&graph->point, stream);
   return tp__stream_settle(stream, operation);
 }
 

@@ -219,6 +219,14 @@ void tp__order_end_capture(const tp_stream_t *stream) {
   pthread_mutex_unlock(&tp__order_lock);
 }
 
+const void *tp__order_storage(const void *memory) {
+  pthread_mutex_lock(&tp__order_lock);
+  const storage_t *storage = find((uintptr_t)memory);
+  const void *begin = storage ? (const void *)storage->begin : memory;
+  pthread_mutex_unlock(&tp__order_lock);
+  return begin;
+}
+
 /* ---- work ---- */
 
 /* Finds what the access of `lane` is not ordered with; TP_ORDER unless reports are collected. */

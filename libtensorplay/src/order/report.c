@@ -48,11 +48,12 @@ tp_status_t tp_order_set_mode(int32_t mode) {
   if (mode < TP_ORDER_OFF || mode > TP_ORDER_COLLECT)
     return tp__error_set(TP_INVALID_ARGUMENT, "order_set_mode", "got mode %d, expected one of TP_ORDER_*", (int)mode);
   pthread_mutex_lock(&tp__order_lock);
-  bool starts = mode && !tp__order_is_on();
+  bool starts = mode && !tp__order_is_on(), stops = !mode && tp__order_is_on();
   if (starts) tp__order_reset_clocks();
   if (starts || !mode) tp__order_reset_storages();
   if (starts) collected_count = taken_count = 0;
   atomic_store_explicit(&tp__order_mode, mode, memory_order_relaxed);
+  tp__watch_count(starts - stops);
   pthread_mutex_unlock(&tp__order_lock);
   return TP_OK;
 }

@@ -74,7 +74,7 @@ tp_status_t tp__pinned_copy(void *target, const void *source, size_t nbytes, enu
   pthread_mutex_unlock(&tp__pinned.lock);
   if (status || !*out_served) return status;
   cudaStream_t cuda = tp__stream_cuda(stream);
-  TP_TRY(tp__order_check(stream, 2, (tp__touch_t[]){{target, true}, {source, false}}, operation));
+  TP_TRY(tp__watch(stream, 2, (tp__touch_t[]){{target, true}, {source, false}}, operation));
   TP_TRY_CUDA(cudaMemcpyAsync(target, source, nbytes, kind, cuda), operation);
   cudaError_t error = cudaEventRecord(use->passed, cuda);
   if (error) {
