@@ -770,6 +770,11 @@ TP_API tp_graph_t *tp_graph_create(void);
 /* A release function: abandons a capture that is underway. Tensors of the capture keep their memory. */
 TP_API void tp_graph_release(tp_graph_t *graph);
 
+/* Before a capture: waits for all work of the device, reports its faults, and gives its cached memory back, so that the
+ * graph's pool can have it. Does nothing while a capture is underway, of whichever thread, which that would break.
+ * Runs now. Status: DEVICE. */
+TP_API tp_status_t tp_graph_prepare(int32_t device);
+
 /* What is queued on `stream` from now on, and on streams that wait for it, becomes the graph. mempool: where to
  * allocate, NULL for a pool of its own; mode: TP_CAPTURE_*. Starts the device. Status: STATE when the graph is not
  * empty, or the stream is the default stream or is captured already; INVALID_ARGUMENT, HOST_MEMORY. */

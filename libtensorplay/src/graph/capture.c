@@ -1,6 +1,28 @@
 /* How a capture begins and ends. Memory is routed to the graph's pool before the first call can be captured, and until
  * the capture is over (alloc/capture.c). */
+#include "../alloc/alloc.h" /* captures underway */
 #include "graph.h"
+
+/* No capture begins while tp_graph_prepare waits: the wait would break it. */
+static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+
+tp_status_t tp_graph_prepare(int32_t device) {
+  const char *operation = "graph_prepare";
+  device = tp__device_resolve(device, operation);
+  if (device < 0) return device;
+  if (!tp_device_is_started(device) || tp__captures_underway()) return TP_OK;
+  TP_TRY(tp__device_enter(device, operation));
+  TP_TRY(tp__wait_note(operation));
+  pthread_mutex_lock(&beginning);
+  bool waits = !tp__captures_underway();
+  cudaError_t error = waits ? cudaDeviceSynchronize() : cudaSuccess;
+  pthread_mutex_unlock(&beginning);
+  if (error) return tp__error_set_cuda(error, operation, "cudaDeviceSynchronize");
+  if (!waits) return TP_OK;
+  tp__order_reach_device(device);
+  TP_TRY(tp__device_check_fault(device));
+  return tp_memory_empty_cache(device);
+}
 
 /* Status STATE: why the graph, or the stream, cannot begin a capture. Under the lock. */
 static tp_status_t check(const tp_graph_t *graph, const tp_stream_t *stream, const char *operation) {
@@ -19,9 +41,11 @@ static tp_status_t check(const tp_graph_t *graph, const tp_stream_t *stream, con
 
 static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStreamCaptureMode mode,
                          const char *operation) {
+  pthread_mutex_lock(&beginning);
   graph->capture = tp__capture_begin(graph->mempool, stream);
+  cudaError_t error = graph->capture ? cudaStreamBeginCapture(tp__stream_cuda(stream), mode) : cudaSuccess;
+  pthread_mutex_unlock(&beginning);
   if (!graph->capture) return TP_HOST_MEMORY;
-  cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(stream), mode);
   if (error) {
     tp__capture_end(graph->capture);
     graph->capture = NULL;

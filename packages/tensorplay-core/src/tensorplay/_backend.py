@@ -23,6 +23,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ._graphs import Graphs
 from ._transfers import Transfers
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Scalar = bool | int | float | complex
 
 
-class Backend(Transfers):
+class Backend(Transfers, Graphs):
     """Keeper of the tensors of one device type."""
 
     #: Device type as it is spelled in devices: ``"cpu"``, ``"cuda"``.

@@ -6,6 +6,7 @@ It checks nothing that C checks. A method is one call of C; a refusal becomes an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from tensorplay._device import Device
 from tensorplay._dtype import DType
 from tensorplay._tensor import Tensor
 
-from . import _blas
+from . import _blas, graphs
 from ._check import check, failed, refused
 from ._exchange import Exchange
 from ._library import native
@@ -33,7 +34,7 @@ from .device import (
     unavailable_reason,
 )
 from .random import device_state, seed_device
-from .streams import Stream, pointer_of
+from .streams import Stream, current_stream, pointer_of
 
 _new = object.__new__
 
@@ -194,6 +195,17 @@ class CudaBackend(Operations, Exchange, Pinned):
     def record_stream(self, tensor: Tensor, stream: Stream) -> None:
         """Keeps the tensor's memory from reuse until the stream's work so far is done, once it is dropped."""
         check(native.tp_tensor_record_stream(tensor._impl, pointer_of("record_stream", stream)))
+
+    # -- graphs --------------------------------------------------------------------------------------
+
+    def graph(self, keep_graph: bool) -> Any:
+        return graphs.CUDAGraph(keep_graph)
+
+    def capture(self, graph: Any, pool: Any, capture_error_mode: str) -> AbstractContextManager[None]:
+        return graphs.graph(graph, pool, current_stream(), capture_error_mode)
+
+    def graph_pool_handle(self) -> Any:
+        return graphs.graph_pool_handle()
 
     # -- random numbers ------------------------------------------------------------------------------
 

@@ -15,8 +15,7 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 from ._check import check, failure
 from ._library import native
 from ._mempool import PoolId, graph_pool_handle
-from .device import CURRENT, synchronize
-from .memory import empty_cache
+from .device import CURRENT
 from .streams import Stream, StreamContext, pointer_of
 
 __all__ = ["CUDAGraph", "export_dot", "graph", "graph_pool_handle", "is_current_stream_capturing"]
@@ -190,9 +189,8 @@ class graph:  # noqa: N801 - torch's name
         self._graph, self._pool, self._stream, self._mode = cuda_graph, pool, stream, capture_error_mode
 
     def __enter__(self) -> None:
-        synchronize()
         gc.collect()  # What dies inside of the capture could not go back.
-        empty_cache()
+        check(native.tp_graph_prepare(CURRENT))
         stream = _stream_of_captures() if self._stream is None else self._stream
         self._graph.capture_begin(self._pool, self._mode, stream)
 

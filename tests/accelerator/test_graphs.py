@@ -1,0 +1,287 @@
+"""The facade's graphs: the specified class, over a backend made for these tests and over whatever is installed."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tensorplay
+from tensorplay import accelerator
+from tensorplay.accelerator import _current
+from tensorplay.errors import BackendUnavailableError, StateError
+
+#: The specification's list of the class `Graph`, word for word.
+SPECIFIED = {
+    "Graph": "(keep_graph: bool = False, *, pool: Any = None, capture_error_mode: str = 'global')",
+    "begin_capture_to_if_node": "(scalar_pred)",
+    "begin_capture_to_while_node": "(scalar_pred)",
+    "capture_begin": "(pool: Any = '__unset__', capture_error_mode: Any = '__unset__', stream: Any = None) → None",
+    "capture_end": "()",
+    "debug_dump": "(path)",
+    "enable_debug_mode": "()",
+    "end_capture_to_conditional_node": "()",
+    "instantiate": "()",
+    "pool": "()",
+    "replay": "(stream=None)",
+    "reset": "()",
+    "set_conditional_handle_for_current_node": "(scalar_pred)",
+    "stage_and_launch": "(static_inputs, inputs)",
+}
+
+
+class Calls:
+    """Stands where a backend's graph would: notes calls, and gives itself or the name back."""
+
+    def __init__(self, calls: list[tuple[Any, ...]]) -> None:
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any) -> str:
+            self._calls.append((name, *arguments))
+            return name
+
+        return call
+
+
+class Context(AbstractContextManager[None]):
+    def __init__(self, calls: list[tuple[Any, ...]]) -> None:
+        self._calls = calls
+
+    def __enter__(self) -> None:
+        self._calls.append(("enter",))
+
+    def __exit__(self, *exception: object) -> None:
+        self._calls.append(("exit", exception[0]))
+
+
+class Recorder:
+    """Stands where a backend would."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.made: list[Calls] = []
+
+    def graph(self, keep_graph: bool) -> Calls:
+        self.calls.append(("graph", keep_graph))
+        self.made.append(Calls(self.calls))
+        return self.made[-1]
+
+    def capture(self, graph: Calls, pool: Any, capture_error_mode: str) -> Context:
+        self.calls.append(("capture", graph, pool, capture_error_mode))
+        return Context(self.calls)
+
+    def graph_pool_handle(self) -> str:
+        return "handle"
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """The facade finds a Recorder."""
+    backend = Recorder()
+    monkeypatch.setattr(_current, "accelerator_type", lambda: "cuda")
+    monkeypatch.setattr(_current, "find", lambda kind: backend)
+    return backend
+
+
+def words(call: Any, like: str) -> str:
+    """A signature without what `self` adds, with types and result where the text beside it has some."""
+    found = inspect.signature(call, eval_str=True)
+    empty = inspect.Signature.empty
+    parameters = [
+        parameter if ": " in like else parameter.replace(annotation=empty)
+        for parameter in found.parameters.values()
+        if parameter.name != "self"
+    ]
+    returns = found.return_annotation if "→" in like else empty
+    return str(inspect.Signature(parameters, return_annotation=returns)).replace("typing.", "").replace("->", "→")
+
+
+@pytest.mark.parametrize("name", SPECIFIED)
+def test_signatures_are_those_of_the_specification(name: str) -> None:
+    call = accelerator.Graph if name == "Graph" else getattr(accelerator.Graph, name)
+    assert words(call, SPECIFIED[name]) == SPECIFIED[name]
+
+
+def test_the_graph_is_what_the_module_and_the_package_name() -> None:
+    assert accelerator.graphs.Graph is accelerator.Graph
+    assert isinstance(accelerator.Graph.pool_id, property)
+
+
+def test_calls_go_through(recorder: Recorder) -> None:
+    g = accelerator.Graph(True)
+    pred, path, static, fresh = object(), Path("graph.dot"), [object()], [object()]
+    g.begin_capture_to_if_node(pred)  # type: ignore[arg-type]
+    g.begin_capture_to_while_node(pred)  # type: ignore[arg-type]
+    g.set_conditional_handle_for_current_node(pred)  # type: ignore[arg-type]
+    g.end_capture_to_conditional_node()
+    assert g.if_(pred) == "if_"  # type: ignore[arg-type, comparison-overlap]
+    assert g.else_() == "else_"  # type: ignore[comparison-overlap]
+    assert g.while_(pred) == "while_"  # type: ignore[arg-type, comparison-overlap]
+    g.capture_end()
+    g.instantiate()
+    g.replay()
+    g.replay("stream")
+    g.stage_and_launch(static, fresh)  # type: ignore[arg-type]
+    g.reset()
+    g.enable_debug_mode()
+    g.debug_dump(path)
+    assert g.pool() == g.pool_id == "pool"
+    assert recorder.calls == [
+        ("graph", True),
+        ("begin_capture_to_if_node", pred),
+        ("begin_capture_to_while_node", pred),
+        ("set_conditional_handle_for_current_node", pred),
+        ("end_capture_to_conditional_node",),
+        ("if_", pred),
+        ("else_",),
+        ("while_", pred),
+        ("capture_end",),
+        ("instantiate",),
+        ("replay", None),
+        ("replay", "stream"),
+        ("stage_and_launch", static, fresh),
+        ("reset",),
+        ("enable_debug_mode",),
+        ("debug_dump", path),
+        ("pool",),
+        ("pool",),
+    ]
+
+
+def test_a_capture_takes_the_settings_of_the_constructor_unless_told(recorder: Recorder) -> None:
+    accelerator.Graph().capture_begin()
+    accelerator.Graph(pool="shared", capture_error_mode="relaxed").capture_begin()
+    g = accelerator.Graph(pool="shared", capture_error_mode="relaxed")
+    g.capture_begin(None, "thread_local", "stream")
+    other = accelerator.Graph(pool=g)
+    other.capture_begin()
+    other.capture_begin(pool="mine")
+    assert [call[1:] for call in recorder.calls if call[0] == "capture_begin"] == [
+        (None, "global", None),
+        ("shared", "relaxed", None),
+        (None, "thread_local", "stream"),
+        (recorder.made[2], "global", None),
+        ("mine", "global", None),
+    ]
+
+
+def test_the_block_is_captured(recorder: Recorder) -> None:
+    first = accelerator.Graph(pool="shared", capture_error_mode="relaxed")
+    with first as entered:
+        assert entered is first
+    with pytest.raises(ZeroDivisionError), accelerator.Graph(pool=first):
+        1 / 0  # noqa: B018
+    assert [call for call in recorder.calls if call[0] != "graph"] == [
+        ("capture", recorder.made[0], "shared", "relaxed"),
+        ("enter",),
+        ("exit", None),
+        ("capture", recorder.made[1], recorder.made[0], "global"),
+        ("enter",),
+        ("exit", ZeroDivisionError),
+    ]
+
+
+def test_the_pool_handle_is_the_backends(recorder: Recorder) -> None:
+    assert accelerator.graphs.graph_pool_handle() == "handle"
+
+
+def test_without_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_current, "accelerator_type", lambda: None)
+    for call in (accelerator.Graph, accelerator.graphs.graph_pool_handle):
+        with pytest.raises(BackendUnavailableError, match="no accelerator"):
+            call()
+
+
+def test_a_backend_without_graphs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = tensorplay.zeros(1)._backend
+    monkeypatch.setattr(_current, "accelerator_type", lambda: "cpu")
+    monkeypatch.setattr(_current, "find", lambda kind: host)
+    for call in (accelerator.Graph, accelerator.graphs.graph_pool_handle):
+        with pytest.raises(BackendUnavailableError, match="the backend of type 'cpu' has no graphs"):
+            call()
+
+
+@pytest.mark.skipif(not accelerator.is_available(), reason="no accelerator")
+class TestInstalled:
+    """Over the accelerator that is there."""
+
+    kind = str(accelerator.current_accelerator())
+
+    @pytest.fixture(autouse=True)
+    def side_stream(self) -> Any:
+        """A stream that can be captured is current: the facade has no streams of its own."""
+        streams = pytest.importorskip(f"tensorplay.{self.kind}")
+        with streams.stream(streams.Stream()):
+            yield
+
+    def test_a_replay_does_the_captured_work_again(self) -> None:
+        x = tensorplay.zeros(5, device=self.kind)
+        with accelerator.Graph() as g:
+            y = (x + 1) * 2
+        for value in (3.0, -1.5):
+            x.fill_(value)
+            y.fill_(float("nan"))
+            g.replay()
+            assert y.tolist() == [(value + 1) * 2] * 5
+
+    def test_begin_and_end_without_a_block(self) -> None:
+        x = tensorplay.zeros(5, device=self.kind)
+        g = accelerator.Graph()
+        g.capture_begin(capture_error_mode="relaxed")
+        y = x + 1
+        g.capture_end()
+        g.instantiate()
+        g.replay()
+        assert y.tolist() == [1] * 5
+
+    def test_the_default_stream_is_refused_with_the_way_out(self) -> None:
+        streams = pytest.importorskip(f"tensorplay.{self.kind}")
+        with streams.stream(streams.default_stream()):
+            for begin in (accelerator.Graph().capture_begin, accelerator.Graph().__enter__):
+                with pytest.raises(StateError, match="default stream cannot be captured: make another .* stream="):
+                    begin()
+
+    def test_a_second_block_of_a_graph_leaves_the_first_alone(self) -> None:
+        x = tensorplay.zeros(5, device=self.kind)
+        with accelerator.Graph() as g:
+            y = x + 1
+            with pytest.raises(StateError, match="a capture of this graph is underway"):
+                g.__enter__()
+        with pytest.raises(StateError, match="has a capture already: reset"), g:
+            pass
+        g.replay()
+        assert y.tolist() == [1] * 5
+
+    def test_pools_are_shared_by_handle_by_graph_and_by_id(self) -> None:
+        handle = accelerator.graphs.graph_pool_handle()
+        graphs = [accelerator.Graph(pool=handle)]
+        kept = []
+        for _ in range(3):
+            with graphs[-1]:
+                kept.append(tensorplay.ones(5, device=self.kind))
+            assert graphs[-1].pool_id == handle
+            assert hash(graphs[-1].pool()) == hash(handle)
+            graphs.append(accelerator.Graph(pool=graphs[0] if len(graphs) == 1 else tuple(handle)))
+        assert len(tuple(handle)) == 2
+        for g, x in zip(graphs, kept, strict=False):
+            g.replay()
+            assert x.tolist() == [1] * 5
+
+    def test_an_exception_leaves_an_empty_graph(self) -> None:
+        g = accelerator.Graph()
+        with pytest.raises(ZeroDivisionError), g:
+            1 / 0  # noqa: B018
+        with g:
+            x = tensorplay.ones(5, device=self.kind)
+        g.replay()
+        assert x.tolist() == [1] * 5
+        with pytest.raises(StateError, match="1 blocks of .* in use"):
+            g.reset()
+        del x
+        g.reset()
+        with pytest.raises(StateError, match="nothing was captured"):
+            g.replay()
