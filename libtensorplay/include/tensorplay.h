@@ -185,6 +185,16 @@ TP_API tp_stream_t *tp_stream_current(int32_t device);
  * INVALID_ARGUMENT for NULL. */
 TP_API tp_status_t tp_stream_set_current(tp_stream_t *stream);
 
+/* What tp_stream_enter found: the current device, and the current stream of the entered stream's device. */
+typedef struct tp_place {
+  tp_stream_t *stream;
+  int32_t device;
+} tp_place_t;
+
+/* Makes a stream and its device current for this thread; tp_stream_leave puts back what was. Neither can fail. */
+TP_API tp_place_t tp_stream_enter(tp_stream_t *stream);
+TP_API void tp_stream_leave(tp_place_t former);
+
 /* The stream of another library with this handle (cudaStream_t; 0 and 1 are the default stream), one of ours where it
  * is. Its owner keeps it as long as memory is used on it. Starts the device. Status: DEVICE. */
 TP_API tp_stream_t *tp_stream_external(int32_t device, uintptr_t handle);
@@ -229,6 +239,8 @@ TP_API void tp_event_release(tp_event_t *event);
 /* The event now stands for what the stream holds. Queued. Status: DEVICE when the event was first recorded
  * on another device. */
 TP_API tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream);
+/* The same in the current stream of the current device. */
+TP_API tp_status_t tp_event_record_current(tp_event_t *event);
 
 /* 1 when the recorded work is done or nothing was ever recorded, 0 when not, else a status. */
 TP_API int32_t tp_event_query(tp_event_t *event);

@@ -150,6 +150,10 @@ tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream) {
   return TP_OK;
 }
 
+tp_status_t tp_event_record_current(tp_event_t *event) {
+  return tp_event_record(event, tp__stream_current(tp_device_current()));
+}
+
 bool tp__event_enters_graph(tp_event_t *event, const tp_stream_t *stream) {
   if (!(event->flags & TP_EVENT_EXTERNAL) || !tp__stream_is_capturing(stream)) return false;
   atomic_store_explicit(&event->in_graph, true, memory_order_relaxed);

@@ -78,6 +78,20 @@ tp_status_t tp_stream_set_current(tp_stream_t *stream) {
   return TP_OK;
 }
 
+/* Switches both; a device that has streams exists. */
+static void make_current(tp_stream_t *stream, int32_t device) {
+  current_streams[stream->device] = stream;
+  if (device != tp_device_current()) (void)tp_device_set(device);
+}
+
+tp_place_t tp_stream_enter(tp_stream_t *stream) {
+  tp_place_t former = {tp__stream_current(stream->device), tp_device_current()};
+  make_current(stream, stream->device);
+  return former;
+}
+
+void tp_stream_leave(tp_place_t former) { make_current(former.stream, former.device); }
+
 /* ---- the pool ---- */
 
 /* Under the lock, the device being entered. */

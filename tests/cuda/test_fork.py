@@ -55,12 +55,12 @@ def test_fork_while_another_thread_starts_the_library(gpu: None) -> None:
         + USE
         + """
     import threading
-    from tensorplay.cuda._library import native
+    from tensorplay.cuda._library import native, starter
     children = []
     def fork():
         child = os.fork()
         if not child:
-            os._exit(0 if native._lock.acquire(timeout=30) else 1)
+            os._exit(0 if starter.lock.acquire(timeout=30) else 1)
         children.append(child)
     def holding():
         thread = threading.Thread(target=fork)

@@ -32,6 +32,23 @@ static void test_device_of_the_first_record(void) {
   tp_event_release(event);
 }
 
+static void test_recording_in_the_current_stream(void) {
+  tp_event_t *here = tp_event_create(0), *there = tp_event_create(0);
+  tp_stream_t *stream = tp_stream_from_pool(1, 0);
+  CHECK_OK(tp_event_record_current(here));
+  CHECK(tp_event_device(here) == 0);
+  tp_place_t former = tp_stream_enter(stream);
+  CHECK(tp_emulated_hold(1, tp_stream_handle(stream)) == 0);
+  CHECK_OK(tp_event_record_current(there));
+  CHECK(tp_event_record_current(here) == TP_DEVICE);
+  tp_stream_leave(former);
+  CHECK(tp_event_device(there) == 1 && tp_event_query(there) == 0);
+  CHECK_OK(tp_event_synchronize(there));
+  tp_event_release(here);
+  tp_event_release(there);
+  tp_emulated_reset();
+}
+
 static void expect_state(tp_event_t *start, tp_event_t *end, const char *text) {
   double milliseconds = -1;
   CHECK(tp_event_elapsed_time_ms(start, end, &milliseconds) == TP_STATE);
@@ -125,6 +142,7 @@ int main(void) {
   test_never_recorded();
   test_wrong_flags();
   test_device_of_the_first_record();
+  test_recording_in_the_current_stream();
   test_elapsed_time();
   test_events_are_used_again();
   test_many_at_once();

@@ -72,6 +72,23 @@ static void test_current_streams(void) {
   CHECK(tp_stream_set_current(NULL) == TP_INVALID_ARGUMENT);
 }
 
+static void test_entering_and_leaving(void) {
+  tp_stream_t *before = tp_stream_from_pool(1, 0);
+  tp_stream_t *first = tp_stream_from_pool(0, 0), *second = tp_stream_from_pool(1, 0);
+  CHECK_OK(tp_stream_set_current(before));
+  tp_place_t outer = tp_stream_enter(first);
+  CHECK(outer.stream == tp_stream_default(0) && outer.device == 0);
+  CHECK(tp_stream_current(TP_DEVICE_CURRENT) == first);
+  tp_place_t inner = tp_stream_enter(second);
+  CHECK(inner.stream == before && inner.device == 0);
+  CHECK(tp_device_current() == 1 && tp_stream_current(1) == second && tp_stream_current(0) == first);
+  tp_stream_leave(inner);
+  CHECK(tp_device_current() == 0 && tp_stream_current(1) == before && tp_stream_current(0) == first);
+  tp_stream_leave(outer);
+  CHECK(tp_device_current() == 0 && tp_stream_current(0) == tp_stream_default(0));
+  CHECK_OK(tp_stream_set_current(tp_stream_default(1)));
+}
+
 /* Puts one piece of work on a stream that stays until somebody waits for it. */
 static void keep_busy(tp_stream_t *stream, void *memory) {
   CHECK_OK(tp__device_enter(tp_stream_device(stream), "test"));
@@ -141,6 +158,7 @@ int main(void) {
   test_a_failed_pool_can_be_made_again();
   test_priorities_are_clamped();
   test_current_streams();
+  test_entering_and_leaving();
   test_query_and_synchronize();
   test_waiting_for_a_stream_of_another_device();
   test_waiting_for_an_event();

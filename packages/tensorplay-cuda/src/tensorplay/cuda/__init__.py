@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from . import graphs, sanitizer
+from ._current import StreamContext, current_stream, default_stream, set_stream, stream
 from ._waits import get_sync_debug_mode, set_sync_debug_mode
 from .device import (
     DeviceProperties,
@@ -65,17 +66,7 @@ from .memory import (
     use_mem_pool,
 )
 from .random import initial_seed, manual_seed, manual_seed_all, seed, seed_all
-from .streams import (
-    Event,
-    ExternalStream,
-    Stream,
-    StreamContext,
-    current_stream,
-    default_stream,
-    get_stream_from_external,
-    set_stream,
-    stream,
-)
+from .streams import Event, ExternalStream, Stream, get_stream_from_external
 
 __all__ = [
     "AcceleratorError",

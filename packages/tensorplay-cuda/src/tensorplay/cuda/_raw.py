@@ -8,9 +8,10 @@ from typing import SupportsIndex
 from tensorplay.errors import DTypeError, InvalidArgumentError, SizeOverflowError
 
 from ._check import failure
+from ._current import current_stream
 from ._library import native
 from .device import DeviceArgument, device_index
-from .streams import Stream, current_stream, pointer_of
+from .streams import Stream, pointer_of
 
 _MOST = 2**64 - 1
 

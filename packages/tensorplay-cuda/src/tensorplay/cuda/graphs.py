@@ -13,10 +13,11 @@ from typing import Any
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check, failure
+from ._current import StreamContext
 from ._library import native
 from ._mempool import PoolId, graph_pool_handle
 from .device import CURRENT
-from .streams import Stream, StreamContext, pointer_of
+from .streams import Stream, pointer_of
 
 __all__ = ["CUDAGraph", "export_dot", "graph", "graph_pool_handle", "is_current_stream_capturing"]
 

@@ -20,8 +20,15 @@ from .device import CURRENT, DeviceArgument, device_index
 
 _TIMING, _BLOCKING, _EXTERNAL = 1, 2, 4  # TP_EVENT_TIMING, TP_EVENT_BLOCKING, TP_EVENT_EXTERNAL
 
-# `contexts`: those of ``with stream:`` that the thread is in. One stream may be entered several times.
-_entered = threading.local()
+
+class _Entered(threading.local):
+    """What was current before each ``with stream:`` that the thread is in; one stream may be entered several times."""
+
+    def __init__(self) -> None:
+        self.places: list[Any] = []
+
+
+_entered = _Entered()
 
 
 class Stream:
@@ -107,15 +114,13 @@ class Stream:
         return found
 
     def __enter__(self) -> Stream:
-        context = StreamContext(self)
-        context.__enter__()
-        _entered.__dict__.setdefault("contexts", []).append(context)
+        _entered.places.append(native.tp_stream_enter(self._pointer))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        _entered.contexts.pop().__exit__(kind, error, traceback)
+        native.tp_stream_leave(_entered.places.pop())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and bool(self._pointer == other._pointer)
@@ -171,25 +176,28 @@ class Event:
         order inside the graph. Elsewhere the same as any event.
     """
 
-    __slots__ = ("_pointer", "_release")
+    __slots__ = ("_pointer",)
 
     _pointer: Any
 
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> None:
-        self._pointer = None  # for __del__, when one of the next lines raises
         if interprocess:
             raise InvalidArgumentError("Event: got interprocess=True, expected False: other processes get no events")
-        self._release = native.tp_event_release
-        flags = (_TIMING if enable_timing else 0) + (_BLOCKING if blocking else 0)
-        self._pointer = native.tp_event_create(flags + _EXTERNAL if external else flags)
+        flags = 0
+        if enable_timing or blocking or external:
+            flags = (_TIMING if enable_timing else 0) + (_BLOCKING if blocking else 0) + (_EXTERNAL if external else 0)
+        self._pointer = native.tp_event_create(flags)
         if not self._pointer:
             raise failure()
 
     def __del__(self) -> None:
-        if self._pointer:
-            self._release(self._pointer)
+        try:
+            native.tp_event_release(self._pointer)
+        except Exception:
+            # The slot is unset when __init__ raised; at exit, `native` may be gone already.
+            pass
 
     @property
     def device(self) -> Device | None:
@@ -204,8 +212,12 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Records the work that a stream holds now, the current one when none is given (`tp_event_record`)."""
-        pointer = native.tp_stream_current(CURRENT) if stream is None else pointer_of("record", stream)
-        check(native.tp_event_record(self._pointer, pointer))
+        if stream is None:
+            status = native.tp_event_record_current(self._pointer)
+        else:
+            status = native.tp_event_record(self._pointer, pointer_of("record", stream))
+        if status:
+            raise failure()
 
     def wait(self, stream: Stream | None = None) -> None:
         """Later work of a stream, the current one when none is given, waits for this event."""
@@ -237,41 +249,6 @@ class Event:
 
     def __repr__(self) -> str:
         return f"<tensorplay.cuda.Event device={self.device} cuda_event={self.cuda_event:#x}>"
-
-
-class StreamContext:
-    """Context manager that makes a stream and its device current, and puts back what was.
-
-    Parameters
-    ----------
-    stream : Stream or None
-        None does nothing.
-    """
-
-    __slots__ = ("_device", "_former", "_former_device", "_pointer")
-
-    def __init__(self, stream: Stream | None) -> None:
-        self._pointer = None if stream is None else pointer_of("stream", stream)
-
-    def __enter__(self) -> None:
-        pointer = self._pointer
-        if pointer is None:
-            return
-        self._device = native.tp_stream_device(pointer)
-        self._former_device = native.tp_device_current()
-        self._former = native.tp_stream_current(self._device)
-        native.tp_stream_set_current(pointer)
-        if self._device != self._former_device:
-            check(native.tp_device_set(self._device))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._pointer is None:
-            return
-        native.tp_stream_set_current(self._former)
-        if self._device != self._former_device:
-            check(native.tp_device_set(self._former_device))
 
 
 def pointer_of(operation: str, given: object, kind: type[Stream] | type[Event] = Stream) -> Any:
@@ -310,35 +287,13 @@ def _external(operation: str, index: int, handle: int) -> Any:
     return pointer
 
 
-def stream(stream: Stream | None) -> StreamContext:
-    """The context in which `stream` is current: ``with tensorplay.cuda.stream(s): ...``"""
-    return StreamContext(stream)
-
-
-def set_stream(stream: Stream | None) -> None:
-    """Makes a stream and its device current for this thread; None does nothing."""
-    if stream is not None:
-        pointer = pointer_of("set_stream", stream)
-        check(native.tp_device_set(native.tp_stream_device(pointer)))
-        check(native.tp_stream_set_current(pointer))
-
-
-def current_stream(device: DeviceArgument = None) -> Stream:
-    """The thread's current stream of a device (`tp_stream_current`)."""
-    return _wrap(native.tp_stream_current(CURRENT if device is None else device_index(device)))
-
-
-def default_stream(device: DeviceArgument = None) -> Stream:
-    """The legacy default stream of a device (`tp_stream_default`)."""
-    return _wrap(native.tp_stream_default(CURRENT if device is None else device_index(device)))
-
-
 def get_stream_from_external(data_ptr: int, device: DeviceArgument = None) -> ExternalStream:
     """`ExternalStream` by its other name."""
     return ExternalStream(data_ptr, device)
 
 
-def _wrap(pointer: Any) -> Stream:
+def stream_of(pointer: Any) -> Stream:
+    """The stream of a C object; raises the thread's last failure where that is NULL."""
     if not pointer:
         raise failure()
     found = object.__new__(Stream)
