@@ -20,6 +20,7 @@ from tensorplay._tensor import Tensor
 
 from . import _blas, graphs
 from ._check import check, failed, refused
+from ._current import current_stream
 from ._exchange import Exchange
 from ._library import native
 from ._operations import Operations
@@ -34,7 +35,7 @@ from .device import (
     unavailable_reason,
 )
 from .random import device_state, seed_device
-from .streams import Stream, current_stream, pointer_of
+from .streams import Stream, pointer_of
 
 _new = object.__new__
 
