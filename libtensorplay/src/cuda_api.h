@@ -13,6 +13,7 @@
 #define cudaGraphGetEdges cudaGraphGetEdges_v2
 #define cudaGraphNodeGetDependencies cudaGraphNodeGetDependencies_v2
 #define cudaGraphAddNode cudaGraphAddNode_v2
+#define cudaGraphAddDependencies cudaGraphAddDependencies_v2
 #endif
 
 #if CUDART_VERSION < 12050

@@ -238,6 +238,48 @@ static void rule_nodes_are_added_behind_nodes_of_their_graph(void) {
   EXPECT_OK(cudaGraphDestroy(other));
 }
 
+/* Edges between nodes that exist, also while the graph is being captured: what is added last may come first. */
+static void rule_an_edge_orders_nodes_that_exist(void) {
+  cudaStream_t stream = begin(GLOBAL);
+  EXPECT_OK(fill(stream, 0, 7));
+  cudaStream_t side = make_stream();
+  fork_to(stream, side);
+  EXPECT_OK(fill(stream, 1, 5));
+  EXPECT_OK(fill(side, 2, 6));
+  enum cudaStreamCaptureStatus status;
+  unsigned long long id;
+  cudaGraph_t graph;
+  const cudaGraphNode_t *last;
+  size_t count = 0;
+  cudaGraphNode_t nodes[2], first;
+  EXPECT_OK(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, &last, NULL, &count));
+  EXPECT_EQUAL(1, count);
+  nodes[0] = last[0];
+  EXPECT_OK(cudaStreamGetCaptureInfo(side, &status, &id, &graph, &last, NULL, &count));
+  nodes[1] = last[0];
+  EXPECT_OK(cudaGraphAddDependencies(graph, &nodes[0], &nodes[1], NULL, 1));
+  EXPECT_EQUAL(3, edges_of(graph));
+  EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &nodes[0], &nodes[1], NULL, 1)); /* it exists */
+  EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &nodes[0], &nodes[0], NULL, 1));
+  EXPECT_OK(cudaGraphAddEmptyNode(&first, graph, NULL, 0));
+  EXPECT_OK(cudaGraphAddDependencies(graph, &first, &nodes[0], NULL, 1));
+  EXPECT_OK(cudaGraphAddDependencies(graph, NULL, NULL, NULL, 0));
+  EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(NULL, NULL, NULL, NULL, 0));
+  fork_to(side, stream);
+  EXPECT_OK(fill(stream, 3, 8));
+  EXPECT_EQUAL(1, end(stream) == graph);
+  EXPECT_EQUAL(5, nodes_of(graph));
+  EXPECT_EQUAL(6, edges_of(graph));
+  cudaGraphExec_t exec = executable(graph);
+  launch(exec, stream);
+  const int expected[] = {7, 5, 6, 8};
+  for (int i = 0; i < 4; i++) EXPECT_EQUAL(expected[i], read_memory(i));
+  EXPECT_OK(cudaGraphExecDestroy(exec));
+  EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(cudaStreamDestroy(side));
+  EXPECT_OK(cudaStreamDestroy(stream));
+}
+
 static void rule_a_child_runs_with_its_parent(void) {
   cudaStream_t stream = begin(GLOBAL);
   EXPECT_OK(fill(stream, 0, 7));
@@ -325,6 +367,7 @@ static const rule_t graph_rules[] = {
     RULE(external_events_are_nodes),
     RULE(external_flags_are_for_captures),
     RULE(nodes_are_added_behind_nodes_of_their_graph),
+    RULE(an_edge_orders_nodes_that_exist),
     RULE(a_child_runs_with_its_parent),
     RULE(a_launch_is_not_captured),
     RULE(an_update_takes_a_graph_of_the_same_form),
