@@ -88,6 +88,12 @@ cudaError_t emu_conditional_add(emu_node_t **out, emu_graph_t *graph, const emu_
   return cudaSuccess;
 }
 
+bool emu_conditional_in(const emu_graph_t *graph) {
+  for (size_t i = 0; i < graph->nodes.count; i++)
+    if (graph->nodes.items[i]->piece->type == cudaGraphNodeTypeConditional) return true;
+  return false;
+}
+
 /* A body has no host functions and events, and copies none of pageable memory. */
 static bool body_valid(const emu_graph_t *body) {
   for (size_t i = 0; i < body->nodes.count; i++) {

@@ -220,12 +220,16 @@ typedef struct emu_exec emu_exec_t;
 bool emu_exec_expand(emu_exec_t *exec, const emu_graph_t *graph, emu_chain_t *chain);
 emu_exec_t *emu_exec_retain(emu_exec_t *exec);
 void emu_exec_release(emu_exec_t *exec);
+/* The graph is freed: executable graphs that were made of it live on. */
+void emu_exec_forget(const emu_graph_t *graph);
 
 /* ---- conditional.c ---- */
 cudaError_t emu_conditional_add(emu_node_t **out, emu_graph_t *graph, const emu_nodes_t *dependencies,
                                 struct cudaConditionalNodeParams *params);
 /* The piece that decides, when it runs, which body of the node runs next. */
 emu_piece_t *emu_conditional_piece(emu_exec_t *exec, const emu_node_t *node);
+/* Whether there are conditional nodes in the graph: it is nobody's child, and has one executable graph at a time. */
+bool emu_conditional_in(const emu_graph_t *graph);
 /* Whether the conditions of a graph, and what its bodies hold, can be run. */
 bool emu_conditional_valid(const emu_graph_t *graph);
 /* The values at the begin of a launch. */

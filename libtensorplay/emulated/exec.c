@@ -9,6 +9,7 @@ struct emu_exec {
   emu_exec_t *next; /* of all that live */
   int references;   /* one while it lives, and one for each piece that needs it */
   emu_graph_t *graph;
+  const emu_graph_t *original; /* of which `graph` is a copy; NULL once that is gone */
   emu_mark_t *last; /* the end of its last launch, or NULL */
 };
 
@@ -32,20 +33,32 @@ static emu_exec_t *find(cudaGraphExec_t handle) {
   return exec;
 }
 
+void emu_exec_forget(const emu_graph_t *graph) {
+  for (emu_exec_t *exec = execs; exec; exec = exec->next)
+    if (exec->original == graph) exec->original = NULL;
+}
+
 /* ---- making and destroying ---- */
+
+static bool has_executable(const emu_graph_t *graph) {
+  const emu_exec_t *exec = execs;
+  while (exec && exec->original != graph) exec = exec->next;
+  return exec != NULL;
+}
 
 static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t handle, unsigned long long flags) {
   const unsigned long long known = cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
   const emu_graph_t *graph = emu_graph_find(handle);
   if (!out || !graph || emu_graph_busy(graph) || (flags & ~known)) return cudaErrorInvalidValue;
   if (!emu_conditional_valid(graph)) return cudaErrorInvalidValue;
+  if (emu_conditional_in(graph) && has_executable(graph)) return cudaErrorNotSupported;
   emu_exec_t *exec = calloc(1, sizeof *exec);
   emu_graph_t *copy = exec ? emu_graph_copy(graph) : NULL;
   if (!copy) {
     free(exec);
     return cudaErrorMemoryAllocation;
   }
-  *exec = (emu_exec_t){.next = execs, .references = 1, .graph = copy};
+  *exec = (emu_exec_t){.next = execs, .references = 1, .graph = copy, .original = graph};
   execs = exec;
   *out = (cudaGraphExec_t)exec;
   return cudaSuccess;

@@ -73,6 +73,7 @@ void emu_graph_free(emu_graph_t *graph) {
   while (*link != graph) link = &(*link)->next;
   *link = graph->next;
   emu_capture_forget(graph);
+  emu_exec_forget(graph);
   emu_conditional_forget(graph);
   for (size_t i = 0; i < graph->nodes.count; i++) free_node(graph->nodes.items[i]);
   emu_nodes_clear(&graph->nodes);

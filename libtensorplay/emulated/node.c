@@ -18,6 +18,7 @@ static cudaError_t add_kernel(emu_node_t **out, emu_graph_t *graph, const emu_no
 static cudaError_t add_child(emu_node_t **out, emu_graph_t *graph, const emu_nodes_t *dependencies,
                              const emu_graph_t *child) {
   if (!child || child == graph) return cudaErrorInvalidValue;
+  if (emu_conditional_in(child)) return cudaErrorNotSupported;
   emu_graph_t *copy = emu_graph_copy(child);
   if (!copy) return cudaErrorMemoryAllocation;
   cudaError_t error = add(out, graph, emu_piece_new(cudaGraphNodeTypeGraph, 0), dependencies);

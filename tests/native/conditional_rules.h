@@ -174,6 +174,61 @@ static void rule_a_body_has_only_work_of_the_device(void) {
   EXPECT(cudaErrorInvalidValue, instantiate_body(capture_external_record));
 }
 
+/* A graph whose one node is an IF with an empty body. */
+static cudaGraph_t make_if(void) {
+  cudaGraph_t graph;
+  cudaGraphNode_t node;
+  cudaGraphConditionalHandle handle;
+  EXPECT_OK(cudaGraphCreate(&graph, 0));
+  EXPECT_OK(cudaGraphConditionalHandleCreate(&handle, graph, 0, cudaGraphCondAssignDefault));
+  struct cudaGraphNodeParams params = conditional(handle, cudaGraphCondTypeIf, 1);
+  EXPECT_OK(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &params));
+  return graph;
+}
+
+static void rule_a_graph_with_conditions_has_one_executable_graph(void) {
+  cudaGraph_t graph = make_if();
+  cudaGraphExec_t exec = executable(graph), second;
+  EXPECT(cudaErrorNotSupported, cudaGraphInstantiate(&second, graph, 0));
+  EXPECT_OK(cudaGraphExecDestroy(exec));
+  exec = executable(graph);
+  EXPECT_OK(cudaGraphExecDestroy(exec));
+  EXPECT_OK(cudaGraphDestroy(graph));
+}
+
+static void rule_a_graph_with_conditions_is_no_child(void) {
+  cudaGraph_t graph = make_if(), parent;
+  cudaGraphNode_t node;
+  EXPECT_OK(cudaGraphCreate(&parent, 0));
+  EXPECT(cudaErrorNotSupported, cudaGraphAddChildGraphNode(&node, parent, NULL, 0, graph));
+  EXPECT_OK(cudaGraphDestroy(parent));
+  EXPECT_OK(cudaGraphDestroy(graph));
+}
+
+/* What a body holds may come from a capture of its own, which can fail without harm. */
+static void rule_a_body_may_hold_a_child(void) {
+  cudaGraphConditionalHandle handle;
+  cudaGraph_t body;
+  cudaGraphNode_t node;
+  cudaStream_t stream = begin(GLOBAL), side = make_stream();
+  EXPECT_OK(fill(stream, 0, 1));
+  capture_conditional(stream, cudaGraphCondTypeIf, 1, 1, &handle, &body);
+  EXPECT_OK(cudaStreamBeginCapture(side, RELAXED));
+  EXPECT_OK(fill(side, 0, 2));
+  cudaGraph_t child = end(side);
+  EXPECT_OK(cudaGraphAddChildGraphNode(&node, body, NULL, 0, child));
+  EXPECT_OK(cudaGraphDestroy(child));
+  EXPECT_OK(cudaMemcpyAsync(memory[1], memory[0], BYTES, cudaMemcpyDeviceToDevice, stream));
+  cudaGraph_t graph = end(stream);
+  cudaGraphExec_t exec = executable(graph);
+  launch(exec, stream);
+  EXPECT_EQUAL(2, read_memory(1));
+  EXPECT_OK(cudaGraphExecDestroy(exec));
+  EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(cudaStreamDestroy(side));
+  EXPECT_OK(cudaStreamDestroy(stream));
+}
+
 static const rule_t conditional_rules[] = {
     RULE(an_if_runs_its_body_where_the_value_is_not_zero),
     RULE(a_while_with_zero_runs_nothing),
@@ -185,6 +240,9 @@ static const rule_t conditional_rules[] = {
     RULE(a_while_has_one_body),
     RULE(a_condition_without_a_node_is_not_instantiated),
     RULE(a_body_has_only_work_of_the_device),
+    RULE(a_graph_with_conditions_has_one_executable_graph),
+    RULE(a_graph_with_conditions_is_no_child),
+    RULE(a_body_may_hold_a_child),
 };
 
 #endif
