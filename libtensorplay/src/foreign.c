@@ -6,12 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "mark.h"
 
 typedef struct use {
-  tp_stream_t *stream;
-  cudaEvent_t event;
-  bool recorded;
+  tp__mark_t mark;
   struct use *next;
 } use_t;
 
@@ -32,12 +30,12 @@ static _Atomic int32_t waiting_count;
 /* Under the lock, once the memory is known to others. */
 static tp_status_t note(tp__foreign_t *foreign, tp_stream_t *stream, const char *operation) {
   for (use_t *use = foreign->uses; use; use = use->next) {
-    if (use->stream == stream) return TP_OK;
+    if (use->mark.stream == stream) return TP_OK;
   }
   use_t *use = malloc(sizeof *use);
   if (!use) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to note a stream");
-  *use = (use_t){.stream = stream, .next = foreign->uses};
-  tp_status_t status = tp__event_pool_take(foreign->device, &use->event);
+  *use = (use_t){.next = foreign->uses};
+  tp_status_t status = tp__mark_take(stream, &use->mark);
   if (status) {
     free(use);
     return status;
@@ -73,29 +71,19 @@ tp_status_t tp__foreign_record_stream(tp__foreign_t *foreign, tp_stream_t *strea
 /* Whether the stream is done with what was queued before the drop. An event is recorded where it is not, unless
  * the stream is being captured: that is done once the capture has ended. */
 static bool is_done(use_t *use) {
-  if (tp__stream_is_external(use->stream)) {
+  tp_stream_t *stream = use->mark.stream;
+  if (tp__stream_is_external(stream)) {
     /* Its owner may have destroyed it, and CUDA follows the handle of a stream that is gone. */
     cudaError_t error = cudaDeviceSynchronize();
     if (error) (void)cudaGetLastError();
     return error != cudaErrorStreamCaptureUnsupported;
   }
-  if (!use->recorded) {
-    if (tp__stream_is_capturing(use->stream)) return false;
-    cudaError_t error = cudaStreamQuery(tp__stream_cuda(use->stream));
-    if (error == cudaErrorNotReady) {
-      /* Where it failed, or a capture that has begun in the meantime has the event, the next poll tries again. */
-      use->recorded = !cudaEventRecord(use->event, tp__stream_cuda(use->stream)) &&
-                      !tp__stream_is_capturing(use->stream);
-      (void)cudaGetLastError();
-      return false;
-    }
-    if (error) (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
-    return true;
-  }
-  cudaError_t error = cudaEventQuery(use->event);
-  if (error) (void)cudaGetLastError();
-  if (tp__is_captured_event(error)) use->recorded = false; /* of a capture that came and went unseen */
-  return error != cudaErrorNotReady && use->recorded;
+  if (tp__mark_is_recorded(&use->mark)) return tp__mark_ask(&use->mark, false) != cudaErrorNotReady;
+  if (tp__stream_is_capturing(stream)) return false;
+  cudaError_t error = cudaStreamQuery(tp__stream_cuda(stream));
+  if (error) (void)cudaGetLastError(); /* not ready; or the context is lost: whoever waits next reports it */
+  if (error == cudaErrorNotReady) (void)tp__mark_set(&use->mark);
+  return error != cudaErrorNotReady;
 }
 
 /* Drops the uses that are done; true when none is left. */
@@ -110,7 +98,7 @@ static bool is_idle(tp__foreign_t *foreign) {
       continue;
     }
     *link = use->next;
-    tp__event_pool_give(foreign->device, use->event);
+    tp__mark_give(&use->mark);
     free(use);
   }
   tp__capture_restore(mode);

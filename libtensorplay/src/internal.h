@@ -1,8 +1,8 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it; those of order/ and watch.c
- * are in watch.h. The files stand in layers, lowest first, and call downwards only (tests/layout checks it):
+ * are in watch.h, those of mark.c in mark.h. The files stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
  *   1  error, library, origin, settings, wait
- *   2  device, stream, event, foreign, staging, order/, watch
+ *   2  device, stream, event, mark, foreign, staging, order/, watch
  *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
  *   5  copy (with fill), rng, blas, dlpack
@@ -93,11 +93,6 @@ static inline enum cudaStreamCaptureMode tp__capture_relax(void) {
 }
 static inline void tp__capture_restore(enum cudaStreamCaptureMode mode) {
   (void)cudaThreadExchangeStreamCaptureMode(&mode);
-}
-/* Whether CUDA refused to wait for an event or to ask it because a capture has it: it says so while the capture is
- * underway, and calls the event an invalid value once that has ended. The event can be recorded anew. */
-static inline bool tp__is_captured_event(cudaError_t error) {
-  return error == cudaErrorCapturedEvent || error == cudaErrorInvalidValue;
 }
 /* Device-visible address of the device's fault word (struct tp_fault of kernels/fault.h). */
 void *tp__device_fault_word(int32_t device);

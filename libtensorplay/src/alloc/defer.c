@@ -13,13 +13,13 @@
  * for memory, when memory is short, or when the cache is emptied. */
 #include <stdlib.h>
 
+#include "../mark.h"
 #include "past.h"
 
 struct tp__use {
   tp__block_t *block;
   tp__use_queue_t *queue;
-  cudaEvent_t event;
-  bool recorded;
+  tp__mark_t mark;
   tp__use_t *next; /* of the block's uses, later of the queue */
 };
 
@@ -65,7 +65,7 @@ tp_status_t tp__defer_note(tp__heap_t *heap, tp__block_t *block, tp_stream_t *st
   tp__use_t *use = queue ? new_use(heap) : NULL;
   if (!use) return tp__error_set(TP_HOST_MEMORY, "record_stream", "no host memory to note a stream");
   *use = (tp__use_t){.block = block, .queue = queue, .next = block->uses};
-  tp_status_t status = tp__event_pool_take(tp_stream_device(stream), &use->event);
+  tp_status_t status = tp__mark_take(stream, &use->mark);
   if (status) {
     delete_use(heap, use);
     return status;
@@ -76,25 +76,16 @@ tp_status_t tp__defer_note(tp__heap_t *heap, tp__block_t *block, tp_stream_t *st
 
 /* ---- waiting for uses ---- */
 
+static bool is_recorded(const tp__use_t *use) { return tp__mark_is_recorded(&use->mark); }
+
 /* Records what waits to be recorded, unless the stream is being captured. */
 static void record_uses(tp__use_queue_t *queue) {
-  if (tp__stream_is_capturing(queue->stream)) return;
   for (tp__use_t *use = queue->first; use && queue->unrecorded > 0; use = use->next) {
-    if (use->recorded) continue;
-    if (cudaEventRecord(use->event, tp__stream_cuda(queue->stream))) {
-      (void)cudaGetLastError(); /* the context is lost: whoever waits next reports it */
-      return;
-    }
-    /* A capture that has begun in the meantime has the event: it is recorded anew when that has ended. */
-    if (tp__stream_is_capturing(queue->stream)) return;
-    use->recorded = true;
+    if (is_recorded(use)) continue;
+    (void)tp__mark_set(&use->mark); /* where the context is lost, whoever waits next reports it */
+    if (!is_recorded(use)) return;
     queue->unrecorded--;
   }
-}
-
-static void forget_record(tp__use_queue_t *queue) {
-  queue->first->recorded = false;
-  queue->unrecorded++;
 }
 
 /* On the stream's own device, which the default stream needs. */
@@ -125,26 +116,22 @@ static tp__use_t *take_first(tp__use_queue_t *queue) {
 static void finish(tp__heap_t *heap, tp__use_t *use) {
   tp__block_t *block = use->block;
   --*count_of(heap, use->queue);
-  tp__event_pool_give(tp_stream_device(use->queue->stream), use->event);
+  tp__mark_give(&use->mark);
   delete_use(heap, use);
   if (--block->pending_uses == 0) tp__heap_retire(heap, block, block->origin);
 }
 
-typedef cudaError_t event_call(cudaEvent_t event);
-
-/* Finishes the uses for whose events `call` succeeds: cudaEventQuery or cudaEventSynchronize. */
-static void finish_uses(tp__heap_t *heap, event_call *call) {
+/* Finishes the uses that have passed; with wait, waits for them. */
+static void finish_uses(tp__heap_t *heap, bool wait) {
   int32_t before; /* in a thread without a device, CUDA would start its device 0 for a query */
   bool entered = tp__device_visit(heap->device, &before);
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   for (tp__use_queue_t *queue = heap->queues; entered && queue; queue = queue->next) {
     if (tp__stream_is_external(queue->stream)) continue;
     if (queue->unrecorded > 0) visit_and_record(queue);
-    while (queue->first && queue->first->recorded) {
-      cudaError_t error = call(queue->first->event);
-      if (error) {
-        (void)cudaGetLastError(); /* not ready; or lost, which whoever waits next reports */
-        if (tp__is_captured_event(error)) forget_record(queue); /* of a capture that came and went unseen */
+    while (queue->first && is_recorded(queue->first)) {
+      if (tp__mark_ask(&queue->first->mark, wait)) {
+        if (!is_recorded(queue->first)) queue->unrecorded++; /* of a capture that came and went unseen */
         break;
       }
       finish(heap, take_first(queue));
@@ -173,7 +160,7 @@ void tp__defer_block(tp__heap_t *heap, tp__block_t *block) {
   tp__capture_restore(mode);
 }
 
-void tp__defer_poll(tp__heap_t *heap) { finish_uses(heap, cudaEventQuery); }
+void tp__defer_poll(tp__heap_t *heap) { finish_uses(heap, false); }
 
 bool tp__defer_wait_external(tp__heap_t *heap) {
   if (!heap->deferred_external || tp__captures_underway()) return false;
@@ -190,14 +177,14 @@ bool tp__defer_wait_external(tp__heap_t *heap) {
 void tp__defer_wait(tp__heap_t *heap) {
   heap->stats[TP_STAT_num_sync_all_streams]++;
   tp__defer_wait_external(heap);
-  finish_uses(heap, cudaEventSynchronize);
+  finish_uses(heap, true);
 }
 
 /* ---- in a capture ---- */
 
 /* Whether the use is work of the request's capture, which the request's stream may come after. */
 static bool is_captured(const tp__use_t *use, const tp__request_t *request) {
-  return !use->recorded && use->block->capture == request->capture && use->block->stream == request->stream;
+  return !is_recorded(use) && use->block->capture == request->capture && use->block->stream == request->stream;
 }
 
 static bool has_captured(const tp__use_queue_t *queue, const tp__request_t *request) {
