@@ -276,23 +276,40 @@ tp_tensor_t *tp_tensor_reshape(const tp_tensor_t *tensor, int32_t ndim, const in
 
 /* ---- to and from the host ---- */
 
-/* A graph would hold the address of host memory that may be gone when it is replayed. */
-static tp_status_t check_host_copy(const tp_tensor_t *tensor, size_t nbytes, const char *operation) {
+/* A graph holds the address of the host's memory, which so must be memory that stays. */
+static tp_status_t check_capture(const tp_stream_t *stream, const void *host, size_t nbytes, bool queues,
+                                 const char *operation) {
+  if (!queues)
+    return tp__error_set(TP_STATE, operation,
+                         "the stream is being captured, and this copy is waited for: queue it, to or from pinned "
+                         "memory (non_blocking=True), or copy outside of the capture");
+  if (!tp__pinned_serves(host, nbytes))
+    return tp__error_set(TP_STATE, operation,
+                         "the stream is being captured, and the host's memory may be gone when the graph is replayed: "
+                         "use pinned memory (pin_memory), or copy before the capture");
+  if (!tp__capture_is_ours(tp__stream_capture(stream)))
+    return tp__error_set(TP_STATE, operation,
+                         "another library captures the stream, and it is not known how long its graph needs the "
+                         "host's memory: copy before the capture");
+  return TP_OK;
+}
+
+static tp_status_t check_host_copy(const tp_tensor_t *tensor, const void *host, size_t nbytes, bool queues,
+                                   const char *operation) {
   size_t expected = (size_t)tensor->numel * tp__dtype_size(tensor->dtype);
   if (nbytes != expected)
     return tp__error_set(TP_INVALID_ARGUMENT, operation, "got %zu bytes, expected %zu", nbytes, expected);
   if (nbytes == 0) return TP_OK;
   TP_TRY(tp__device_enter(tensor->device, operation));
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  cudaStream_t stream = tp__stream_cuda(tp__stream_current(tensor->device));
-  TP_TRY_CUDA(cudaStreamIsCapturing(stream, &capture), operation);
-  if (capture == cudaStreamCaptureStatusNone) return TP_OK;
-  return tp__error_set(TP_STATE, operation, "a copy to or from host memory cannot be part of a graph");
+  tp_stream_t *stream = tp__stream_current(tensor->device);
+  TP_TRY_CUDA(cudaStreamIsCapturing(tp__stream_cuda(stream), &capture), operation);
+  return capture == cudaStreamCaptureStatusNone ? TP_OK : check_capture(stream, host, nbytes, queues, operation);
 }
 
 /* queues: the copy may run after the call where tp__pinned_copy serves it. */
 static tp_status_t send(tp_tensor_t *target, const void *source, size_t nbytes, bool queues, const char *operation) {
-  TP_TRY(check_host_copy(target, nbytes, operation));
+  TP_TRY(check_host_copy(target, source, nbytes, queues, operation));
   TP_TRY(tp__check_target(target, operation));
   if (nbytes == 0) return TP_OK;
   tp_tensor_t *received = target->contiguous ? tp__tensor_retain(target) : tp_tensor_empty_like(target);
@@ -309,7 +326,7 @@ static tp_status_t send(tp_tensor_t *target, const void *source, size_t nbytes, 
 }
 
 static tp_status_t fetch(const tp_tensor_t *source, void *target, size_t nbytes, bool queues, const char *operation) {
-  TP_TRY(check_host_copy(source, nbytes, operation));
+  TP_TRY(check_host_copy(source, target, nbytes, queues, operation));
   if (nbytes == 0) return TP_OK;
   tp_tensor_t *sent = tp_tensor_contiguous(source);
   if (!sent) return tp_error_status();

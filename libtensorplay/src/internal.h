@@ -167,6 +167,8 @@ tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream);
 void tp__capture_end(tp__capture_t *capture);
 /* CUDA's number of the capture, which no other one of the process has; 0 before cudaStreamBeginCapture. */
 uint64_t tp__capture_id(tp__capture_t *capture);
+/* Whether it began with tp__capture_begin, and is underway. */
+bool tp__capture_is_ours(uint64_t id);
 /* How many blocks that were allocated in a capture still live, and their bytes. */
 int64_t tp__capture_live_blocks(const tp_mempool_t *mempool, uint64_t id, size_t *out_nbytes);
 
@@ -183,9 +185,22 @@ tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream);
 
 /* ---- pinned/use.c ---- */
 /* A copy between the stream's device and a block of tp_pinned_alloc, queued; the block is kept until it has run. Of
- * other memory, which nobody keeps, *out_served is false and nothing was copied. */
+ * other memory, which nobody keeps, *out_served is false and nothing was copied. In a capture the copy becomes a node. */
 tp_status_t tp__pinned_copy(void *target, const void *source, size_t nbytes, enum cudaMemcpyKind kind,
                             tp_stream_t *stream, bool *out_served, const char *operation);
+/* Whether tp__pinned_copy does with this memory. */
+bool tp__pinned_serves(const void *memory, size_t nbytes);
+
+/* ---- pinned/hold.c ---- */
+/* Pinned memory that the nodes of a graph copy from and to: kept, given back or not, until the graph is gone. */
+typedef struct tp__hold tp__hold_t;
+/* What the copies of a capture use becomes the caller's, in addition to *hold (NULL: nothing). What nobody has taken when
+ * the capture ends is dropped. */
+void tp__hold_take(uint64_t capture, tp__hold_t **hold);
+/* Behind each launch of the graph, on a stream whose device is entered. */
+tp_status_t tp__hold_launched(tp__hold_t *hold, tp_stream_t *stream, const char *operation);
+/* Release function, when the graph is gone: what was given back is free once the launches have run. NULL is nothing. */
+void tp__hold_drop(tp__hold_t *hold);
 
 /* ---- image.c, inflate.c ---- */
 /* The kernel image of a family ("elementwise") for a device, unpacked; kept for the process. */

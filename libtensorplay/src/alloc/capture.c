@@ -46,6 +46,9 @@ void tp__capture_end(tp__capture_t *capture) {
   *link = capture->next;
   bool last = atomic_fetch_sub_explicit(&tp__captures, 1, memory_order_release) == 1;
   pthread_mutex_unlock(&lock);
+  tp__hold_t *untaken = NULL;
+  if (capture->id) tp__hold_take(capture->id, &untaken);
+  tp__hold_drop(untaken);
   tp__cache_resume();
   tp__order_end_capture(capture->stream);
   tp__mempool_drop(capture->mempool);
@@ -65,12 +68,25 @@ uint64_t tp__capture_id(tp__capture_t *capture) {
   return id;
 }
 
+/* Under the lock. */
+static tp__capture_t *find(uint64_t id) {
+  tp__capture_t *capture = captures;
+  while (capture && tp__capture_id(capture) != id) capture = capture->next;
+  return capture;
+}
+
+bool tp__capture_is_ours(uint64_t id) {
+  pthread_mutex_lock(&lock);
+  bool ours = find(id);
+  pthread_mutex_unlock(&lock);
+  return ours;
+}
+
 void tp__capture_route(tp__request_t *request) {
   uint64_t id = tp__captures_underway() ? tp__stream_capture(request->stream) : 0;
   if (id) {
     pthread_mutex_lock(&lock);
-    tp__capture_t *capture = captures;
-    while (capture && tp__capture_id(capture) != id) capture = capture->next;
+    tp__capture_t *capture = find(id);
     if (capture) {
       request->capture = id;
       request->mempool = capture->mempool;

@@ -5,6 +5,7 @@
  *   pinned.c    allocates and gives back: the order of attempts
  *   region.c    regions, sizes and free blocks
  *   use.c       copies, and blocks that they still use
+ *   hold.c      blocks that graphs copy from and to
  *   stats.c     the figures
  *
  * One lock guards everything; the driver is asked for memory without it, since that takes long. */
@@ -26,6 +27,7 @@ typedef struct tp__pinned_block {
   size_t requested; /* bytes */
   tp__pinned_state_t state;
   int32_t pending_uses;            /* once given back: those that are waited for */
+  int32_t holds;                   /* copies in graphs, whether or not it was given back */
   tp__pinned_use_t *uses;          /* until it is given back: one for each stream */
   struct tp__pinned_block *next;   /* while free: on its shelf */
   struct tp__pinned_block **link;  /* what points to it there */
@@ -68,7 +70,9 @@ typedef struct tp__pinned {
   tp__pinned_region_t *newest;
   size_t idle_nbytes;            /* of these */
   tp__pinned_queue_t *queues;    /* of the streams that used blocks */
-  int32_t pending;               /* uses in the queues */
+  int32_t pending;               /* uses in the queues, and holds that were dropped */
+  tp__hold_t *holds;             /* of captures that nobody has taken over yet */
+  tp__hold_t *dropped;           /* those whose graph may still run */
   int64_t stats[TP_HOST_STAT_COUNT];
   tp__pinned_block_t *shelves[TP_PINNED_CLASSES]; /* free blocks by size, those given back last first */
 } tp__pinned_t;
@@ -100,8 +104,17 @@ tp__pinned_block_t *tp__pinned_find(const void *memory, size_t nbytes);
 
 /* The block was given back: it is free once the copies that use it have run. */
 void tp__pinned_retire(tp__pinned_block_t *block);
+/* Frees a block that was given back, unless something still uses it. */
+void tp__pinned_shelve_unused(tp__pinned_block_t *block);
 /* Frees the blocks whose copies have run; with wait, all that are waited for. */
 void tp__pinned_settle(bool wait);
+
+/* ---- hold.c: under the lock ---- */
+
+/* A copy of the block is about to become a node of the capture. Status: HOST_MEMORY. */
+tp_status_t tp__hold_add(uint64_t capture, tp__pinned_block_t *block, const char *operation);
+/* Ends those that were dropped and whose launches have run; with wait, all of them. Capture rules are relaxed. */
+void tp__hold_settle(bool wait);
 
 /* ---- stats.c: under the lock ---- */
 

@@ -1,18 +1,19 @@
 /* Copies from and to pinned memory, which use their block until they have run. An event is recorded behind each copy,
  * at once: so of a stream nothing is asked later, and an external one may be gone by then. A block has one use for
- * each stream, whose event stands for the stream's last copy.
+ * each stream, whose event stands for the stream's last copy. In a capture the graph holds the block (hold.c).
  *
  * A block that is given back waits for its uses. They wait in one queue for each stream, so that a slow stream holds up
  * nothing but what it uses itself; a queue is asked from its first use on. */
 #include <stdlib.h>
 
+#include "../mark.h"
 #include "pinned.h"
 
 struct tp__pinned_use {
   tp__pinned_block_t *block;
   tp__pinned_queue_t *queue;
-  cudaEvent_t passed;
-  _Atomic bool recorded; /* false where the first copy failed */
+  tp__mark_t passed;
+  _Atomic bool copied; /* false where the first copy failed */
   tp__pinned_use_t *next; /* of the block's, later of the queue */
 };
 
@@ -47,7 +48,7 @@ static tp_status_t note(tp__pinned_block_t *block, tp_stream_t *stream, tp__pinn
   tp__pinned_use_t *use = queue ? malloc(sizeof *use) : NULL;
   if (!use) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to note a stream");
   *use = (tp__pinned_use_t){.block = block, .queue = queue, .next = block->uses};
-  tp_status_t status = tp__event_pool_take(tp_stream_device(stream), &use->passed);
+  tp_status_t status = tp__mark_take(stream, &use->passed);
   if (status) {
     free(use);
     return status;
@@ -57,32 +58,44 @@ static tp_status_t note(tp__pinned_block_t *block, tp_stream_t *stream, tp__pinn
 }
 
 static void delete_use(tp__pinned_use_t *use) {
-  tp__event_pool_give(tp_stream_device(use->queue->stream), use->passed);
+  tp__mark_give(&use->passed);
   free(use);
 }
 
 /* ---- copies ---- */
 
+static bool is_live(const tp__pinned_block_t *block) { return block && block->state == TP_PINNED_LIVE; }
+
+bool tp__pinned_serves(const void *memory, size_t nbytes) {
+  pthread_mutex_lock(&tp__pinned.lock);
+  bool serves = is_live(tp__pinned_find(memory, nbytes));
+  pthread_mutex_unlock(&tp__pinned.lock);
+  return serves;
+}
+
 tp_status_t tp__pinned_copy(void *target, const void *source, size_t nbytes, enum cudaMemcpyKind kind,
                             tp_stream_t *stream, bool *out_served, const char *operation) {
   const void *host = kind == cudaMemcpyHostToDevice ? source : target;
   tp__pinned_use_t *use = NULL;
+  uint64_t capture = tp__stream_capture(stream);
+  tp_status_t status = TP_OK;
   pthread_mutex_lock(&tp__pinned.lock);
   tp__pinned_block_t *block = tp__pinned_find(host, nbytes);
-  *out_served = block && block->state == TP_PINNED_LIVE;
-  tp_status_t status = *out_served ? note(block, stream, &use, operation) : TP_OK;
+  *out_served = is_live(block);
+  if (*out_served) status = capture ? tp__hold_add(capture, block, operation) : note(block, stream, &use, operation);
   pthread_mutex_unlock(&tp__pinned.lock);
   if (status || !*out_served) return status;
   cudaStream_t cuda = tp__stream_cuda(stream);
   TP_TRY(tp__watch(stream, 2, (tp__touch_t[]){{target, true}, {source, false}}, operation));
   TP_TRY_CUDA(cudaMemcpyAsync(target, source, nbytes, kind, cuda), operation);
-  cudaError_t error = cudaEventRecord(use->passed, cuda);
+  if (!use) return TP_OK;
+  cudaError_t error = tp__mark_set(&use->passed);
   if (error) {
     status = tp__error_set_cuda(error, operation, "cudaEventRecord");
     (void)cudaStreamSynchronize(cuda); /* else nobody knew when the copy has run */
     return status;
   }
-  atomic_store_explicit(&use->recorded, true, memory_order_relaxed);
+  atomic_store_explicit(&use->copied, true, memory_order_relaxed);
   return tp__stream_settle(stream, operation);
 }
 
@@ -91,7 +104,7 @@ tp_status_t tp__pinned_copy(void *target, const void *source, size_t nbytes, enu
 void tp__pinned_retire(tp__pinned_block_t *block) {
   for (tp__pinned_use_t *use = block->uses, *next; use; use = next) {
     next = use->next;
-    if (!atomic_load_explicit(&use->recorded, memory_order_relaxed)) {
+    if (!atomic_load_explicit(&use->copied, memory_order_relaxed)) {
       delete_use(use);
       continue;
     }
@@ -104,7 +117,11 @@ void tp__pinned_retire(tp__pinned_block_t *block) {
   }
   block->uses = NULL;
   block->state = TP_PINNED_PENDING;
-  if (block->pending_uses == 0) tp__pinned_shelve(block);
+  tp__pinned_shelve_unused(block);
+}
+
+void tp__pinned_shelve_unused(tp__pinned_block_t *block) {
+  if (block->state == TP_PINNED_PENDING && !block->pending_uses && !block->holds) tp__pinned_shelve(block);
 }
 
 static void finish_first(tp__pinned_queue_t *queue) {
@@ -113,7 +130,8 @@ static void finish_first(tp__pinned_queue_t *queue) {
   queue->first = use->next;
   tp__pinned.pending--;
   delete_use(use);
-  if (--block->pending_uses == 0) tp__pinned_shelve(block);
+  block->pending_uses--;
+  tp__pinned_shelve_unused(block);
 }
 
 void tp__pinned_settle(bool wait) {
@@ -122,15 +140,9 @@ void tp__pinned_settle(bool wait) {
   for (tp__pinned_queue_t *queue = tp__pinned.queues; queue; queue = queue->next) {
     int32_t before; /* in a thread without a device, CUDA would start its device 0 for a query */
     if (!queue->first || !tp__device_visit(tp_stream_device(queue->stream), &before)) continue;
-    while (queue->first) {
-      cudaEvent_t passed = queue->first->passed;
-      if (wait ? cudaEventSynchronize(passed) : cudaEventQuery(passed)) {
-        (void)cudaGetLastError(); /* not ready; or lost, which whoever waits next reports */
-        break;
-      }
-      finish_first(queue);
-    }
+    while (queue->first && !tp__mark_ask(&queue->first->passed, wait)) finish_first(queue);
     tp__device_leave(before);
   }
+  tp__hold_settle(wait);
   tp__capture_restore(mode);
 }
