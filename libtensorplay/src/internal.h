@@ -1,5 +1,6 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it; those of order/ and watch.c
- * are in watch.h, those of mark.c in mark.h. The files stand in layers, lowest first, and call downwards only (tests/layout checks it):
+ * are in watch.h, those of mark.c in mark.h. The files stand in layers, lowest first, and call downwards only
+ * (tests/layout checks it):
  *
  *   1  error, library, origin, settings, wait
  *   2  device, stream, event, mark, foreign, staging, order/, watch
@@ -185,7 +186,8 @@ tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream);
 
 /* ---- pinned/use.c ---- */
 /* A copy between the stream's device and a block of tp_pinned_alloc, queued; the block is kept until it has run. Of
- * other memory, which nobody keeps, *out_served is false and nothing was copied. In a capture the copy becomes a node. */
+ * other memory, which nobody keeps, *out_served is false and nothing was copied. In one of our captures the graph keeps
+ * the block. */
 tp_status_t tp__pinned_copy(void *target, const void *source, size_t nbytes, enum cudaMemcpyKind kind,
                             tp_stream_t *stream, bool *out_served, const char *operation);
 /* Whether tp__pinned_copy does with this memory. */
@@ -194,8 +196,8 @@ bool tp__pinned_serves(const void *memory, size_t nbytes);
 /* ---- pinned/hold.c ---- */
 /* Pinned memory that the nodes of a graph copy from and to: kept, given back or not, until the graph is gone. */
 typedef struct tp__hold tp__hold_t;
-/* What the copies of a capture use becomes the caller's, in addition to *hold (NULL: nothing). What nobody has taken when
- * the capture ends is dropped. */
+/* What the copies of a capture use becomes the caller's, in addition to *hold (NULL: nothing). What nobody has taken
+ * when the capture ends is dropped. */
 void tp__hold_take(uint64_t capture, tp__hold_t **hold);
 /* Behind each launch of the graph, on a stream whose device is entered. */
 tp_status_t tp__hold_launched(tp__hold_t *hold, tp_stream_t *stream, const char *operation);

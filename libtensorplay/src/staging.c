@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "internal.h"
+#include "mark.h"
 
 enum { PIECES = 2 };
 /* Small enough to stay in the processor's cache until the device has read it. */
@@ -14,8 +14,8 @@ enum { PIECES = 2 };
 #define LEAST_NBYTES TP_MiB
 
 typedef struct piece {
-  cudaEvent_t passed; /* recorded behind the last copy */
-  bool in_flight;     /* that copy may not have run */
+  tp__mark_t passed; /* behind the last copy */
+  bool in_flight;    /* that copy may not have run */
 } piece_t;
 
 typedef struct staging {
@@ -34,9 +34,9 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 /* ---- under the lock, in a relaxed capture mode ---- */
 
 /* Makes what is missing. *out_made is false where the host has no memory to pin. */
-static tp_status_t make(staging_t *self, int32_t device, bool *out_made, const char *operation) {
+static tp_status_t make(staging_t *self, tp_stream_t *stream, bool *out_made, const char *operation) {
   for (int32_t i = 0; i < PIECES; ++i) {
-    if (!self->pieces[i].passed) TP_TRY(tp__event_pool_take(device, &self->pieces[i].passed));
+    if (!self->pieces[i].passed.event) TP_TRY(tp__mark_take(stream, &self->pieces[i].passed));
   }
   if (!self->memory) {
     void *memory = NULL;
@@ -59,7 +59,7 @@ static tp_status_t check_free(staging_t *self, const tp_stream_t *stream, bool *
   for (int32_t i = 0; i < PIECES && self->stream != stream; ++i) {
     piece_t *piece = &self->pieces[i];
     if (!piece->in_flight) continue;
-    int32_t done = tp__error_or_done(cudaEventQuery(piece->passed), operation, "cudaEventQuery");
+    int32_t done = tp__error_or_done(tp__mark_ask(&piece->passed, false), operation, "cudaEventQuery");
     if (done < 0) return done;
     piece->in_flight = !done;
     *out_free = *out_free && done;
@@ -69,16 +69,18 @@ static tp_status_t check_free(staging_t *self, const tp_stream_t *stream, bool *
 
 static tp_status_t wait(piece_t *piece, const char *operation) {
   if (!piece->in_flight) return TP_OK;
-  TP_TRY_CUDA(cudaEventSynchronize(piece->passed), operation);
-  piece->in_flight = false;
-  return TP_OK;
+  int32_t done = tp__error_or_done(tp__mark_ask(&piece->passed, true), operation, "cudaEventSynchronize");
+  if (done < 0) return done;
+  piece->in_flight = !done;
+  return done ? TP_OK : tp__error_set(TP_STATE, operation, "a capture of the stream has begun during the copy");
 }
 
 static tp_status_t queue(staging_t *self, piece_t *piece, void *target, const void *source, size_t nbytes,
                          enum cudaMemcpyKind kind, const char *operation) {
   cudaStream_t stream = tp__stream_cuda(self->stream);
   TP_TRY_CUDA(cudaMemcpyAsync(target, source, nbytes, kind, stream), operation);
-  cudaError_t error = cudaEventRecord(piece->passed, stream);
+  piece->passed.stream = self->stream;
+  cudaError_t error = tp__mark_set(&piece->passed);
   piece->in_flight = !error;
   if (!error) return TP_OK;
   tp_status_t status = tp__error_set_cuda(error, operation, "cudaEventRecord");
@@ -122,13 +124,12 @@ typedef tp_status_t (*passage_t)(staging_t *, char *, const char *, size_t, cons
 /* *out_served is false, and nothing has been copied, when the pieces are not to be had. */
 static tp_status_t pass(passage_t passage, void *target, const void *source, size_t nbytes, tp_stream_t *stream,
                         bool *out_served, const char *operation) {
-  int32_t device = tp_stream_device(stream);
-  staging_t *self = &all_staging[device];
+  staging_t *self = &all_staging[tp_stream_device(stream)];
   *out_served = false;
   if (pthread_mutex_trylock(&self->lock)) return TP_OK;
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   bool free = false;
-  tp_status_t status = make(self, device, &free, operation);
+  tp_status_t status = make(self, stream, &free, operation);
   if (!status && free) status = check_free(self, stream, &free, operation);
   if (!status && free) {
     self->stream = stream;

@@ -149,6 +149,36 @@ static void test_failures(void) {
   free(found);
 }
 
+/* Its events are not asked, and recorded again once it is over. */
+static void test_a_capture_that_begins_during_a_copy(void) {
+  int64_t *values = numbers(6);
+  tp_tensor_t *a = empty(0);
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
+  CHECK_OK(tp_stream_set_current(stream));
+  CHECK(cudaStreamBeginCapture((cudaStream_t)tp_stream_handle(stream), cudaStreamCaptureModeGlobal) == cudaSuccess);
+  tp_emulated_clear_call_counts();
+  CHECK(tp__staging_send((void *)tp_tensor_data(a), values, NBYTES, stream, "test") == TP_STATE);
+  CHECK(strstr(tp_error_text(), "has begun during the copy"));
+  CHECK(tp_emulated_call_count("cudaEventRecord", -1) == 0 && tp_emulated_call_count("cudaEventSynchronize", -1) == 0);
+  cudaGraph_t graph; /* nothing has spoilt it */
+  CHECK(cudaStreamEndCapture((cudaStream_t)tp_stream_handle(stream), &graph) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK_OK(tp_tensor_copy_from_host(a, values, NBYTES));
+  check_numbers(a, 6);
+  /* An event that CUDA says a capture has. */
+  static const char *const errors[] = {"cudaErrorCapturedEvent", "cudaErrorInvalidValue"};
+  for (int32_t e = 0; e < 2; ++e) {
+    CHECK_OK(tp_emulated_fail("cudaEventSynchronize", 1, code(errors[e])));
+    CHECK(tp_tensor_copy_from_host(a, values, NBYTES) == TP_STATE);
+    CHECK_OK(tp_emulated_fail("cudaEventSynchronize", 0, 0));
+    CHECK_OK(tp_tensor_copy_from_host(a, values, NBYTES));
+    check_numbers(a, 6);
+  }
+  CHECK_OK(tp_stream_set_current(tp_stream_default(0)));
+  tp_tensor_release(a);
+  free(values);
+}
+
 static void *copy_both_ways(void *argument) {
   int64_t first = (int64_t)(intptr_t)argument, *values = numbers(first);
   tp_tensor_t *a = empty(0);
@@ -178,6 +208,7 @@ int main(void) {
   test_pinned();
   test_nothing_to_pin();
   test_failures();
+  test_a_capture_that_begins_during_a_copy();
   test_threads();
   return 0;
 }

@@ -41,7 +41,8 @@ static inline void validate_pinned(void) {
     for (int32_t b = 0; b < region->count; ++b) {
       const tp__pinned_block_t *block = &region->blocks[b];
       CHECK(tp__pinned_find(tp__pinned_address(block) + region->block_nbytes - 1, 1) == block);
-      CHECK((block->pending_uses > 0) == (block->state == TP_PINNED_PENDING));
+      CHECK(block->state == TP_PINNED_PENDING ? block->pending_uses + block->holds > 0 : block->pending_uses == 0);
+      CHECK(block->state != TP_PINNED_FREE || block->holds == 0);
       CHECK(!block->uses || block->state == TP_PINNED_LIVE);
       free += block->state == TP_PINNED_FREE;
       taken += block->state != TP_PINNED_FREE;

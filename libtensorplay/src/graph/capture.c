@@ -81,6 +81,7 @@ cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph) {
   *out_graph = NULL;
   tp__watch_end(&graph->watch);
   cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(graph->stream), out_graph);
+  if (!error) tp__hold_take(graph->id, &graph->hold);
   tp__capture_end(graph->capture);
   graph->capture = NULL;
   return error;

@@ -21,6 +21,7 @@ void tp__graph_discard(tp_graph_t *graph) {
   if (graph->exec) (void)cudaGraphExecDestroy(graph->exec);
   if (graph->graph) (void)cudaGraphDestroy(graph->graph);
   tp__capture_restore(mode);
+  tp__hold_drop(graph->hold);
   if (graph->mempool) tp__mempool_drop(graph->mempool);
   tp__watch_forget(&graph->watch);
   tp__order_drop(graph->point);
@@ -29,6 +30,7 @@ void tp__graph_discard(tp_graph_t *graph) {
   graph->stream = NULL;
   graph->mempool = NULL;
   graph->id = 0;
+  graph->hold = NULL;
   graph->graph = NULL;
   graph->exec = NULL;
   graph->point = NULL;

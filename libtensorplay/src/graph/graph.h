@@ -22,6 +22,7 @@ struct tp_graph {
   tp__capture_t *capture; /* while it is underway */
   uint64_t id;            /* CUDA's number of it */
   tp__watch_t watch;      /* of it */
+  tp__hold_t *hold;       /* pinned memory of its copies */
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   _Atomic(tp__order_point_t *) point; /* its last launch: CUDA runs one after the other, whatever the streams */

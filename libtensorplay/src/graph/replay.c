@@ -15,6 +15,7 @@ static tp_status_t launch(tp_graph_t *graph, tp_stream_t *stream, const char *op
   TP_TRY(tp__watch(stream, graph->watch.touch_count, graph->watch.touches, operation));
   TP_TRY_CUDA(cudaGraphLaunch(graph->exec, tp__stream_cuda(stream)), operation);
   tp__order_record(&graph->point, stream);
+  if (graph->hold) TP_TRY(tp__hold_launched(graph->hold, stream, operation));
   return tp__stream_settle(stream, operation);
 }
 

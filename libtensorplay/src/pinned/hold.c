@@ -1,6 +1,6 @@
-/* Pinned memory that graphs copy from and to. Each captured copy holds its block, from the capture on until its graph is
- * gone: the program may give the block back at any time, but a replay reads or writes it again. Whoever owns the graph
- * owns its hold and tells it of every launch; when it drops the hold, the blocks wait for the last launch on each
+/* Pinned memory that graphs copy from and to. Each captured copy holds its block, from the capture on until its graph
+ * is gone: the program may give the block back at any time, but a replay reads or writes it again. Whoever owns the
+ * graph owns its hold and tells it of every launch; when it drops the hold, the blocks wait for the last launch on each
  * stream. */
 #include <stdlib.h>
 
@@ -96,7 +96,6 @@ void tp__hold_drop(tp__hold_t *hold) {
   pthread_mutex_lock(&tp__pinned.lock);
   hold->next = tp__pinned.dropped;
   tp__pinned.dropped = hold;
-  tp__pinned.pending++;
   tp__pinned_settle(false);
   pthread_mutex_unlock(&tp__pinned.lock);
 }
@@ -135,7 +134,6 @@ void tp__hold_settle(bool wait) {
       continue;
     }
     *link = hold->next;
-    tp__pinned.pending--;
     finish(hold);
   }
 }

@@ -95,7 +95,7 @@ tp_status_t tp_pinned_empty_cache(void) {
   TP_TRY(tp__device_check_process(operation));
   cudaError_t error = cudaSuccess;
   pthread_mutex_lock(&tp__pinned.lock);
-  bool waits = tp__pinned.pending > 0 && !tp__captures_underway();
+  bool waits = tp__pinned_waits() && !tp__captures_underway();
   tp_status_t status = waits ? tp__wait_note_locked(operation) : TP_OK;
   if (!status) {
     if (waits) tp__pinned_settle(true);

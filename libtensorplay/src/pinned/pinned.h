@@ -70,7 +70,7 @@ typedef struct tp__pinned {
   tp__pinned_region_t *newest;
   size_t idle_nbytes;            /* of these */
   tp__pinned_queue_t *queues;    /* of the streams that used blocks */
-  int32_t pending;               /* uses in the queues, and holds that were dropped */
+  int32_t pending;               /* uses in the queues */
   tp__hold_t *holds;             /* of captures that nobody has taken over yet */
   tp__hold_t *dropped;           /* those whose graph may still run */
   int64_t stats[TP_HOST_STAT_COUNT];
@@ -78,6 +78,9 @@ typedef struct tp__pinned {
 } tp__pinned_t;
 
 extern tp__pinned_t tp__pinned;
+
+/* Whether there is something for tp__pinned_settle. */
+static inline bool tp__pinned_waits(void) { return tp__pinned.pending > 0 || tp__pinned.dropped; }
 
 static inline char *tp__pinned_address(const tp__pinned_block_t *block) {
   const tp__pinned_region_t *region = block->region;

@@ -135,7 +135,7 @@ static void finish_first(tp__pinned_queue_t *queue) {
 }
 
 void tp__pinned_settle(bool wait) {
-  if (tp__pinned.pending == 0) return;
+  if (!tp__pinned_waits()) return;
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   for (tp__pinned_queue_t *queue = tp__pinned.queues; queue; queue = queue->next) {
     int32_t before; /* in a thread without a device, CUDA would start its device 0 for a query */
