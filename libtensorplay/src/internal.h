@@ -251,6 +251,8 @@ typedef struct tp__kernel {
 tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream, uint32_t grid_x,
                        uint32_t grid_y, uint32_t grid_z, uint32_t block, const void *arguments,
                        const char *operation);
+/* The kernel's function on a device that is entered, loaded at first use. */
+tp_status_t tp__launch_find(tp__kernel_t *kernel, int32_t device, void **out_function);
 /* Blocks for numel elements with `per_block` elements each. */
 uint32_t tp__launch_grid(int64_t numel, int64_t per_block);
 /* A kernel whose blocks share tiles of `tile` elements, on the device's current stream; numel > 0. */

@@ -39,7 +39,7 @@ static tp_status_t load_library(const void *image, cudaLibrary_t *out_handle) {
   return TP_OK;
 }
 
-static tp_status_t find_function(tp__kernel_t *kernel, int32_t device, void **out_function) {
+static tp_status_t load_function(tp__kernel_t *kernel, int32_t device, void **out_function) {
   const void *image;
   size_t nbytes;
   TP_TRY(tp__image_find(kernel->family, device, &image, &nbytes));
@@ -56,6 +56,11 @@ static tp_status_t find_function(tp__kernel_t *kernel, int32_t device, void **ou
   atomic_store_explicit(&kernel->functions[device], (void *)function, memory_order_release);
   *out_function = (void *)function;
   return TP_OK;
+}
+
+tp_status_t tp__launch_find(tp__kernel_t *kernel, int32_t device, void **out_function) {
+  *out_function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
+  return *out_function ? TP_OK : load_function(kernel, device, out_function);
 }
 
 /* Most pointers that a kernel gets. */
@@ -75,8 +80,8 @@ tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream
                        uint32_t grid_y, uint32_t grid_z, uint32_t block, const void *arguments,
                        const char *operation) {
   TP_TRY(tp__device_enter(device, operation));
-  void *function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
-  if (!function) TP_TRY(find_function(kernel, device, &function));
+  void *function;
+  TP_TRY(tp__launch_find(kernel, device, &function));
   if (tp__is_watched()) TP_TRY(tell(kernel, stream, arguments, operation));
   void *list[] = {(void *)arguments};
   dim3 grid = {grid_x, grid_y, grid_z}, threads = {block, 1, 1};

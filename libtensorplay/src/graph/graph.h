@@ -1,5 +1,5 @@
 /* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; replay.c;
- * dot.c. Calls inside the folder go from capture.c and replay.c to graph.c. */
+ * node.c: kernels in front of what was captured; dot.c. Calls inside the folder go from capture.c and replay.c to graph.c. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 
@@ -31,6 +31,21 @@ struct tp_graph {
 /* ---- graph.c ---- */
 /* Back to TP_GRAPH_EMPTY: gives up what the capture has made, which has ended. Under the lock; never fails. */
 void tp__graph_discard(tp_graph_t *graph);
+
+/* ---- node.c ---- */
+/* A kernel of one row of blocks that runs in front of what was captured. The device is entered. */
+typedef struct tp__first {
+  tp__kernel_t *kernel;
+  int32_t device;
+  uint32_t blocks;
+  const void *arguments;
+} tp__first_t;
+/* Adds it as a node that all others come behind. */
+tp_status_t tp__node_put_first(cudaGraph_t graph, const tp__first_t *first, cudaGraphNode_t *out,
+                               const char *operation);
+/* From now on launches of the executable graph give that node these blocks and arguments. */
+tp_status_t tp__node_renew(cudaGraphExec_t exec, cudaGraphNode_t node, const tp__first_t *first,
+                           const char *operation);
 
 /* ---- capture.c ---- */
 /* Ends the capture that is underway, for good or for nothing: CUDA's answer. Under the lock. */
