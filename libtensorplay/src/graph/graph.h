@@ -1,5 +1,6 @@
-/* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; replay.c;
- * node.c: kernels in front of what was captured; dot.c. Calls inside the folder go from capture.c and replay.c to graph.c. */
+/* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; node.c:
+ * kernels in front of what was captured; replay.c; dot.c. Calls inside the folder go from capture.c and replay.c to
+ * graph.c and node.c. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 
