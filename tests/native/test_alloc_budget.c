@@ -190,6 +190,28 @@ static void test_other_threads_leave_and_free(void) {
   CHECK(tp_budget_list(0, NULL) == 0);
 }
 
+static void *end_in_scopes(void *argument) {
+  tp_budget_scope_t **scopes = argument;
+  for (int i = 0; i < 3; i++) {
+    tp_budget_t *budget = make((const char *[]){"outer", "middle", "inner"}[i], TP_NO_LIMIT);
+    CHECK(scopes[i] = tp_budget_enter(budget));
+    tp_budget_release(budget);
+  }
+  tp_budget_leave(scopes[1]);
+  return NULL;
+}
+
+/* Their handles alone keep the scopes; the address sanitizer sees what stays behind. */
+static void test_a_thread_may_end_in_scopes(void) {
+  tp_budget_scope_t *scopes[3];
+  in_a_thread(end_in_scopes, scopes);
+  CHECK(tp_budget_list(0, NULL) == 3); /* the innermost one knows those around it */
+  tp_budget_leave(scopes[2]);
+  CHECK(tp_budget_list(0, NULL) == 1);
+  tp_budget_leave(scopes[0]);
+  CHECK(tp_budget_list(0, NULL) == 0);
+}
+
 enum { THREADS = 8, ROUNDS = 200, LIMIT = 4 * 4096 };
 
 static void *fill(void *argument) {
@@ -245,6 +267,7 @@ int main(void) {
   test_scopes_are_left_in_any_order();
   test_both_devices_count();
   test_other_threads_leave_and_free();
+  test_a_thread_may_end_in_scopes();
   test_a_limit_holds_among_threads();
   test_names();
   return 0;

@@ -91,6 +91,29 @@ static void test_a_scope_may_be_left_by_another_thread(void) {
   clear();
 }
 
+static tp_mempool_t *entered;
+
+static void *end_in_scopes(void *argument) {
+  tp_mempool_scope_t **scopes = argument;
+  for (int i = 0; i < 3; i++) scopes[i] = enter(entered);
+  tp_mempool_leave(scopes[1]); /* which is not the innermost one, so its record stays until then */
+  return NULL;
+}
+
+/* Nothing of the scopes stays behind, which the address sanitizer sees. */
+static void test_a_thread_may_end_in_scopes(void) {
+  tp_mempool_scope_t *scopes[3];
+  pthread_t thread;
+  entered = make(0);
+  CHECK(pthread_create(&thread, NULL, end_in_scopes, scopes) == 0 && pthread_join(thread, NULL) == 0);
+  CHECK(tp_mempool_use_count(entered) == 3);
+  tp_mempool_leave(scopes[2]);
+  tp_mempool_leave(scopes[0]);
+  CHECK(tp_mempool_use_count(entered) == 1);
+  tp_mempool_release(entered);
+  clear();
+}
+
 static void test_nobody_else_has_its_blocks(void) {
   tp_stream_t *first = tp_stream_from_pool(0, 0), *second = tp_stream_from_pool(0, 0);
   tp_mempool_t *mempool = make(0);
@@ -294,6 +317,7 @@ int main(void) {
   test_ids();
   test_a_scope_is_of_one_thread_and_one_device();
   test_a_scope_may_be_left_by_another_thread();
+  test_a_thread_may_end_in_scopes();
   test_nobody_else_has_its_blocks();
   test_memory_goes_back_with_the_last_need();
   test_a_last_replay_may_still_work_there();

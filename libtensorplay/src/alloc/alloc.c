@@ -17,8 +17,6 @@ static tp__heap_t heaps[TP_MAX_DEVICES] = {
 
 tp__heap_t *tp__heap(int32_t device) { return &heaps[device]; }
 
-_Thread_local tp__route_t tp__route;
-
 void tp__heap_lock(tp__heap_t *heap) {
   pthread_mutex_lock(&heap->lock);
   tp__cache_count_own((int32_t)(heap - heaps));

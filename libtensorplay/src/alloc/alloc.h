@@ -11,6 +11,7 @@
  *   collect    idle segments that go back before all of them have to
  *   past       which captured work comes before a stream's next; declared in past.h
  *   defer      blocks that other streams still use
+ *   route      scopes that a thread is in; declared in route.h
  *   cache      each thread's own small blocks, in front of the pools
  *   budget     blocks counted by the part of the program that they serve
  *   shortage   what a refused request and its heap look like
@@ -27,6 +28,7 @@
 #include <pthread.h>
 
 #include "../internal.h"
+#include "route.h"
 
 #define TP_BLOCK_UNIT ((size_t)512)          /* sizes of blocks are multiples, addresses too */
 #define TP_SMALL_LIMIT (1 * TP_MiB)          /* larger blocks come from the large pool */
@@ -280,13 +282,6 @@ struct tp__request {
   tp_mempool_t *mempool;     /* NULL: the default pools */
   uint64_t capture;          /* of ours, that the stream takes part in, or 0 */
 };
-
-/* Where the allocations of a thread go when it is not the usual way. */
-typedef struct tp__route {
-  tp_mempool_scope_t *pool;  /* innermost, NULL: the default pools; may have been left: tp__mempool_current knows */
-  tp_budget_scope_t *budget; /* innermost; may have been left: tp__budget_current knows */
-} tp__route_t;
-extern _Thread_local tp__route_t tp__route;
 
 /* ---- budget.c: under a lock of its own, which is innermost ---- */
 

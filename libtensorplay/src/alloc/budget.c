@@ -6,8 +6,8 @@
  * wherever they are freed, and a budget is gone with the last handle, scope and block.
  *
  * Scopes may be left in any order and by any thread (a generator can keep one): a scope is only marked as left, and
- * its thread steps out of those that are when it looks next; a thread that ends in one keeps it for good. One lock
- * guards all of it; it is the innermost. */
+ * its thread steps out of those that are when it looks next, and out of all when it ends. One lock guards all of it; it
+ * is the innermost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +110,15 @@ tp_budget_scope_t *tp_budget_enter(tp_budget_t *budget) {
   budget->references++;
   tp__route.budget = scope; /* the thread's reference to the one around it is now the scope's */
   pthread_mutex_unlock(&lock);
+  tp__route_entered();
   return scope;
+}
+
+void tp__budget_end_thread(void) {
+  pthread_mutex_lock(&lock);
+  drop_scope(tp__route.budget);
+  tp__route.budget = NULL;
+  pthread_mutex_unlock(&lock);
 }
 
 void tp_budget_leave(tp_budget_scope_t *scope) {

@@ -16,7 +16,8 @@ struct tp_mempool_scope {
   tp_mempool_t *mempool;
   int32_t device;
   tp_mempool_scope_t *around;
-  bool left; /* under the pools' lock */
+  bool left;     /* this and the next under the pools' lock */
+  bool forsaken; /* its thread has ended: it goes with its handle */
 };
 
 /* Guards the list, users, references and scopes. Taken inside of heaps' locks, never around them. */
@@ -149,7 +150,19 @@ tp_mempool_scope_t *tp_mempool_enter(tp_mempool_t *mempool, int32_t device) {
   *scope = (tp_mempool_scope_t){.mempool = mempool, .device = device, .around = tp__route.pool};
   tp__route.pool = scope;
   pthread_mutex_unlock(&lock);
+  tp__route_entered();
   return scope;
+}
+
+void tp__mempool_end_thread(void) {
+  pthread_mutex_lock(&lock);
+  for (tp_mempool_scope_t *scope = tp__route.pool, *around; scope; scope = around) {
+    around = scope->around;
+    scope->forsaken = true;
+    if (scope->left) free(scope);
+  }
+  tp__route.pool = NULL;
+  pthread_mutex_unlock(&lock);
 }
 
 void tp_mempool_leave(tp_mempool_scope_t *scope) {
@@ -157,6 +170,7 @@ void tp_mempool_leave(tp_mempool_scope_t *scope) {
   pthread_mutex_lock(&lock);
   tp_mempool_t *mempool = scope->mempool;
   scope->left = true; /* another thread's is forgotten by that thread */
+  if (scope->forsaken) free(scope);
   step_out();
   bool last = drop_user(mempool);
   pthread_mutex_unlock(&lock);
