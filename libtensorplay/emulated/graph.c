@@ -265,6 +265,34 @@ static cudaError_t destroy(cudaGraph_t handle) {
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) { EMU_RETURN(cudaGraphDestroy, true, destroy(graph)); }
 
+static cudaError_t clone(cudaGraph_t *out, cudaGraph_t handle) {
+  const emu_graph_t *graph = emu_graph_find(handle);
+  if (!out || !graph || emu_graph_busy(graph)) return cudaErrorInvalidValue;
+  if (emu_conditional_in(graph)) return cudaErrorNotSupported;
+  emu_graph_t *copy = emu_graph_copy(graph);
+  if (!copy) return cudaErrorMemoryAllocation;
+  copy->owned = false;
+  *out = (cudaGraph_t)copy;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphClone(cudaGraph_t *out, cudaGraph_t graph) { EMU_RETURN(cudaGraphClone, true, clone(out, graph)); }
+
+static cudaError_t find_in_clone(cudaGraphNode_t *out, cudaGraphNode_t original, cudaGraph_t handle) {
+  const emu_graph_t *graph = emu_graph_find(handle);
+  if (!out || !original || !graph) return cudaErrorInvalidValue;
+  for (size_t i = 0; i < graph->nodes.count; i++) {
+    if ((cudaGraphNode_t)graph->nodes.items[i]->original != original) continue;
+    *out = (cudaGraphNode_t)graph->nodes.items[i];
+    return cudaSuccess;
+  }
+  return cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *out, cudaGraphNode_t original, cudaGraph_t graph) {
+  EMU_RETURN(cudaGraphNodeFindInClone, true, find_in_clone(out, original, graph));
+}
+
 /* ---- reading ---- */
 
 /* CUDA's way of giving a list: its length where there is no array, else as many as there is room for, and

@@ -205,6 +205,12 @@ static void rule_a_graph_with_conditions_is_no_child(void) {
   EXPECT_OK(cudaGraphDestroy(graph));
 }
 
+static void rule_a_graph_with_conditions_is_not_cloned(void) {
+  cudaGraph_t graph = make_if(), copy;
+  EXPECT(cudaErrorNotSupported, cudaGraphClone(&copy, graph));
+  EXPECT_OK(cudaGraphDestroy(graph));
+}
+
 /* What a body holds may come from a capture of its own, which can fail without harm. */
 static void rule_a_body_may_hold_a_child(void) {
   cudaGraphConditionalHandle handle;
@@ -242,6 +248,7 @@ static const rule_t conditional_rules[] = {
     RULE(a_body_has_only_work_of_the_device),
     RULE(a_graph_with_conditions_has_one_executable_graph),
     RULE(a_graph_with_conditions_is_no_child),
+    RULE(a_graph_with_conditions_is_not_cloned),
     RULE(a_body_may_hold_a_child),
 };
 

@@ -297,6 +297,40 @@ static void rule_a_child_runs_with_its_parent(void) {
   EXPECT_OK(cudaStreamDestroy(stream));
 }
 
+static cudaGraph_t capture_fill_of(int value) {
+  cudaStream_t stream = begin(GLOBAL);
+  EXPECT_OK(fill(stream, 0, value));
+  cudaGraph_t graph = end(stream);
+  EXPECT_OK(cudaStreamDestroy(stream));
+  return graph;
+}
+
+static void rule_a_clone_is_a_graph_of_its_own(void) {
+  cudaGraph_t graph = capture_fill_of(7), clone;
+  cudaGraphNode_t node, found, extra;
+  size_t count = 1;
+  EXPECT_OK(cudaGraphGetNodes(graph, &node, &count));
+  EXPECT_OK(cudaGraphClone(&clone, graph));
+  EXPECT_OK(cudaGraphNodeFindInClone(&found, node, clone));
+  EXPECT_EQUAL(0, found == node);
+  EXPECT_OK(cudaGraphAddEmptyNode(&extra, clone, NULL, 0));
+  EXPECT_OK(cudaGraphAddDependencies(clone, &extra, &found, NULL, 1));
+  EXPECT(cudaErrorInvalidValue, cudaGraphNodeFindInClone(&found, extra, clone));
+  EXPECT(cudaErrorInvalidValue, cudaGraphNodeFindInClone(&found, node, graph));
+  EXPECT_EQUAL(1, nodes_of(graph));
+  EXPECT_EQUAL(2, nodes_of(clone));
+  EXPECT_OK(cudaGraphDestroy(graph));
+  cudaStream_t stream = make_stream();
+  cudaGraphExec_t exec = executable(clone);
+  write_memory(0, 1);
+  launch(exec, stream);
+  EXPECT_EQUAL(7, read_memory(0));
+  EXPECT_OK(cudaGraphExecDestroy(exec));
+  EXPECT_OK(cudaGraphDestroy(clone));
+  EXPECT_OK(cudaStreamDestroy(stream));
+  EXPECT(cudaErrorInvalidValue, cudaGraphClone(&clone, NULL));
+}
+
 static void rule_a_launch_is_not_captured(void) {
   cudaStream_t stream = begin(GLOBAL);
   EXPECT_OK(fill(stream, 0, 7));
@@ -369,6 +403,7 @@ static const rule_t graph_rules[] = {
     RULE(nodes_are_added_behind_nodes_of_their_graph),
     RULE(an_edge_orders_nodes_that_exist),
     RULE(a_child_runs_with_its_parent),
+    RULE(a_clone_is_a_graph_of_its_own),
     RULE(a_launch_is_not_captured),
     RULE(an_update_takes_a_graph_of_the_same_form),
     RULE(a_graph_is_printed),
