@@ -1,4 +1,5 @@
-/* Random numbers: Philox4x32-10, uniform, normal and all bits (docs/design/random.md has the definition). */
+/* Random numbers: Philox4x32-10, uniform, normal and all bits (docs/design/random.md has the definition); states of
+ * generators that the device keeps. */
 #define TP_FAMILY "random"
 #include "element.h"
 #include "args_random.h"
@@ -129,13 +130,19 @@ TP_DEVICE void fill_random(const tp_random_args_t &p) {
   T *out = tp_at<T>(p.out);
   bool whole = p.contiguous && reinterpret_cast<size_t>(out) % (SIZE * sizeof(T)) == 0;
   long long groups = (p.layout.numel + SIZE - 1) / SIZE;
+  tp_generator_state_t state = p.state;
+  if (p.base) {
+    const tp_generator_state_t base = *tp_at<tp_generator_state_t>(p.base);
+    state = {base.seed, base.offset + state.offset};
+  }
+  unsigned long long counter = state.offset / 4;
   TP_FOR_TILES(first, groups, TP_RANDOM_TILE) {
     int count = tp_tile_count(first, groups, TP_RANDOM_TILE);
     TP_FOR(i, count) {
       long long group = first + i;
       Wide x[SIZE];
       T elements[SIZE];
-      Distribution::fill(p, philox(p.counter + static_cast<unsigned long long>(group), p.seed), x);
+      Distribution::fill(p, philox(counter + static_cast<unsigned long long>(group), state.seed), x);
       for (int j = 0; j < SIZE; ++j) elements[j] = tp_cast<T>(x[j]);
       int width = tp_tile_count(SIZE * group, p.layout.numel, SIZE);
       if (whole && width == SIZE) {
@@ -161,5 +168,16 @@ TP_RANDOM(f64, double)
 #undef TP_RANDOM
 
 TP_KERNEL(tp_k_bits_i64, tp_random_args_t) { tp_random::fill_random<tp_random::all_bits, long long>(p); }
+
+TP_KERNEL(tp_k_generator, tp_generator_args_t) {
+  TP_FOR_TILES(first, 1, 1) {
+    TP_FOR(i, 1) {
+      tp_generator_state_t state = p.source ? *tp_at<tp_generator_state_t>(p.source) : p.state;
+      if (p.target) *tp_at<tp_generator_state_t>(p.target) = state;
+      state.offset += p.words;
+      if (p.next) *tp_at<tp_generator_state_t>(p.next) = state;
+    }
+  }
+}
 
 #undef TP_FAMILY

@@ -1,12 +1,12 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it; those of order/ and watch.c
- * are in watch.h, those of mark.c in mark.h. The files stand in layers, lowest first, and call downwards only
+ * are in watch.h, those of mark.c in mark.h, those of random/ beside them. The files stand in layers, lowest first, and call downwards only
  * (tests/layout checks it):
  *
  *   1  error, library, origin, settings, wait
  *   2  device, stream, event, mark, foreign, staging, order/, watch
  *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
- *   5  copy (with fill), rng, blas, dlpack
+ *   5  copy (with fill), random/, blas, dlpack
  *   6  ops/ (promote, target and dims below the operations)
  *   7  graph/
  *
@@ -170,6 +170,13 @@ void tp__capture_end(tp__capture_t *capture);
 uint64_t tp__capture_id(tp__capture_t *capture);
 /* Whether it began with tp__capture_begin, and is underway. */
 bool tp__capture_is_ours(uint64_t id);
+/* What the capture, or the body of a conditional node, draws; NULL at first, and again before it is gone. */
+typedef struct tp__draws tp__draws_t;
+void tp__capture_set_draws(tp__capture_t *capture, tp__draws_t *draws);
+/* That of the capture, or body, that the stream takes part in; NULL where it is none of ours. */
+tp__draws_t *tp__capture_draws(const tp_stream_t *stream);
+/* From now on a live block is no longer counted as one of its capture's. */
+void tp__capture_disown(tp__block_t *block);
 /* How many blocks that were allocated in a capture still live, and their bytes. */
 int64_t tp__capture_live_blocks(const tp_mempool_t *mempool, uint64_t id, size_t *out_nbytes);
 
@@ -225,7 +232,8 @@ typedef struct tp__access {
 typedef struct tp__kernel {
   const char *family;
   const char *name;
-  const tp__access_t *accesses; /* what it reads and writes; pointers that are NULL, and the fault word, do not count */
+  const tp__access_t *accesses; /* what it reads and writes; pointers that are NULL, and memory that the library keeps in
+                                   an order of its own, do not count: NULL where there is nothing else */
   _Atomic(void *) functions[TP_MAX_DEVICES]; /* cudaKernel_t */
 } tp__kernel_t;
 #define TP_KERNEL_INIT(family_, name_, accesses_) {.family = (family_), .name = (name_), .accesses = (accesses_)}

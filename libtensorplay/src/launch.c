@@ -79,10 +79,10 @@ static tp_status_t tell(const tp__kernel_t *kernel, tp_stream_t *stream, const v
 tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream, uint32_t grid_x,
                        uint32_t grid_y, uint32_t grid_z, uint32_t block, const void *arguments,
                        const char *operation) {
-  TP_TRY(tp__device_enter(device, operation));
   void *function;
+  TP_TRY(tp__device_enter(device, operation));
   TP_TRY(tp__launch_find(kernel, device, &function));
-  if (tp__is_watched()) TP_TRY(tell(kernel, stream, arguments, operation));
+  if (tp__is_watched() && kernel->accesses) TP_TRY(tell(kernel, stream, arguments, operation));
   void *list[] = {(void *)arguments};
   dim3 grid = {grid_x, grid_y, grid_z}, threads = {block, 1, 1};
   cudaError_t error = cudaLaunchKernel(function, grid, threads, list, 0, tp__stream_cuda(stream));

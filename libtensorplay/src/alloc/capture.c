@@ -9,6 +9,7 @@ struct tp__capture {
   tp_mempool_t *mempool;
   tp_stream_t *stream;  /* where it began */
   _Atomic uint64_t id;  /* 0 until somebody asked */
+  tp__draws_t *draws;
   tp__capture_t *next;
 };
 
@@ -68,7 +69,7 @@ uint64_t tp__capture_id(tp__capture_t *capture) {
   return id;
 }
 
-/* Under the lock. */
+/* The capture of ours with CUDA's number, or NULL. Under the lock. */
 static tp__capture_t *find(uint64_t id) {
   tp__capture_t *capture = captures;
   while (capture && tp__capture_id(capture) != id) capture = capture->next;
@@ -82,11 +83,34 @@ bool tp__capture_is_ours(uint64_t id) {
   return ours;
 }
 
+void tp__capture_set_draws(tp__capture_t *capture, tp__draws_t *draws) {
+  pthread_mutex_lock(&lock);
+  capture->draws = draws;
+  pthread_mutex_unlock(&lock);
+}
+
+tp__draws_t *tp__capture_draws(const tp_stream_t *stream) {
+  uint64_t id = tp__captures_underway() ? tp__stream_capture(stream) : 0;
+  if (!id) return NULL;
+  pthread_mutex_lock(&lock);
+  const tp__capture_t *capture = find(id);
+  tp__draws_t *draws = capture ? capture->draws : NULL;
+  pthread_mutex_unlock(&lock);
+  return draws;
+}
+
+void tp__capture_disown(tp__block_t *block) {
+  tp__heap_t *heap = block->segment->heap;
+  tp__heap_lock(heap);
+  block->capture = 0;
+  tp__heap_unlock(heap);
+}
+
 void tp__capture_route(tp__request_t *request) {
   uint64_t id = tp__captures_underway() ? tp__stream_capture(request->stream) : 0;
   if (id) {
     pthread_mutex_lock(&lock);
-    tp__capture_t *capture = find(id);
+    const tp__capture_t *capture = find(id);
     if (capture) {
       request->capture = id;
       request->mempool = capture->mempool;

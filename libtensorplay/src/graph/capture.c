@@ -56,6 +56,8 @@ static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStream
   graph->device = tp_stream_device(stream);
   graph->state = TP_GRAPH_CAPTURING;
   tp__watch_begin(&graph->watch, stream, NULL);
+  tp__draws_begin(&graph->draws, stream, NULL, NULL);
+  tp__capture_set_draws(graph->capture, &graph->draws);
   return TP_OK;
 }
 
@@ -83,11 +85,13 @@ cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph) {
   cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(graph->stream), out_graph);
   if (!error) tp__hold_take(graph->id, &graph->hold);
   tp__capture_end(graph->capture);
+  tp__draws_end(&graph->draws);
   graph->capture = NULL;
   return error;
 }
 
 static tp_status_t instantiate(tp_graph_t *graph, const char *operation) {
+  TP_TRY(tp__draws_prepare(&graph->draws, operation));
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   cudaError_t error = cudaGraphInstantiate(&graph->exec, graph->graph, 0);
   tp__capture_restore(mode);

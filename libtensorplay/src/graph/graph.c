@@ -22,6 +22,7 @@ void tp__graph_discard(tp_graph_t *graph) {
   if (graph->graph) (void)cudaGraphDestroy(graph->graph);
   tp__capture_restore(mode);
   tp__hold_drop(graph->hold);
+  tp__draws_forget(&graph->draws);
   if (graph->mempool) tp__mempool_drop(graph->mempool);
   tp__watch_forget(&graph->watch);
   tp__order_drop(graph->point);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "../internal.h"
+#include "../random/draws.h"
 
 typedef enum tp__graph_state {
   TP_GRAPH_EMPTY,     /* nothing was captured yet, or it was reset */
@@ -24,6 +25,7 @@ struct tp_graph {
   uint64_t id;            /* CUDA's number of it */
   tp__watch_t watch;      /* of it */
   tp__hold_t *hold;       /* pinned memory of its copies */
+  tp__draws_t draws;      /* of it, and of replays */
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   _Atomic(tp__order_point_t *) point; /* its last launch: CUDA runs one after the other, whatever the streams */

@@ -13,7 +13,7 @@ static tp_status_t launch(tp_graph_t *graph, tp_stream_t *stream, const char *op
   TP_TRY(tp__device_enter(graph->device, operation));
   tp__order_wait_point(stream, &graph->point);
   TP_TRY(tp__watch(stream, graph->watch.touch_count, graph->watch.touches, operation));
-  TP_TRY_CUDA(cudaGraphLaunch(graph->exec, tp__stream_cuda(stream)), operation);
+  TP_TRY(tp__draws_launch(&graph->draws, graph->exec, graph->draws.setter, stream, operation));
   tp__order_record(&graph->point, stream);
   if (graph->hold) TP_TRY(tp__hold_launched(graph->hold, stream, operation));
   return tp__stream_settle(stream, operation);

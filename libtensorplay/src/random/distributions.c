@@ -1,19 +1,7 @@
-/* Generators and fills with random numbers (docs/design/random.md). */
+/* Fills with random numbers (docs/design/random.md). */
 #include <math.h>
-#include <pthread.h>
 
-#include "../kernels/args_random.h"
-#include "internal.h"
-
-#define DEFAULT_SEED 67280421310721u
-
-static struct {
-  pthread_mutex_t lock;
-  uint64_t seed;
-  uint64_t offset; /* a multiple of 4 */
-} generators[TP_MAX_DEVICES] = {
-    [0 ... TP_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER, .seed = DEFAULT_SEED},
-};
+#include "random.h"
 
 /* Floating dtypes within double: bits of the significand, exponent of the smallest step, largest number. */
 static const struct {
@@ -30,48 +18,6 @@ static const tp__access_t accesses[] = {TP_WRITES(tp_random_args_t, out), {0}};
 static tp__kernel_t uniforms[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("random", "uniform", accesses);
 static tp__kernel_t normals[TP_DTYPE_COUNT] = TP_FLOAT_KERNELS("random", "normal", accesses);
 static tp__kernel_t bits_kernel = TP_KERNEL_INIT("random", "tp_k_bits_i64", accesses);
-
-/* ---- state ---- */
-
-static tp_status_t set_state(int32_t device, uint64_t seed, uint64_t offset, const char *operation) {
-  device = tp__device_resolve(device, operation);
-  if (device < 0) return device;
-  pthread_mutex_lock(&generators[device].lock);
-  generators[device].seed = seed;
-  generators[device].offset = offset;
-  pthread_mutex_unlock(&generators[device].lock);
-  return TP_OK;
-}
-
-tp_status_t tp_generator_seed(int32_t device, uint64_t seed) {
-  return set_state(device, seed, 0, "manual_seed");
-}
-
-tp_status_t tp_generator_set_state(int32_t device, uint64_t seed, uint64_t offset) {
-  if (offset % 4)
-    return tp__error_set(TP_INVALID_ARGUMENT, "set_rng_state", "got offset %llu, expected a multiple of 4",
-                         (unsigned long long)offset);
-  return set_state(device, seed, offset, "set_rng_state");
-}
-
-tp_status_t tp_generator_get_state(int32_t device, uint64_t *out_seed, uint64_t *out_offset) {
-  device = tp__device_resolve(device, "get_rng_state");
-  if (device < 0) return device;
-  pthread_mutex_lock(&generators[device].lock);
-  *out_seed = generators[device].seed;
-  *out_offset = generators[device].offset;
-  pthread_mutex_unlock(&generators[device].lock);
-  return TP_OK;
-}
-
-/* Takes the state for so many words and moves it on. */
-static void draw(int32_t device, uint64_t words, tp_random_args_t *args) {
-  pthread_mutex_lock(&generators[device].lock);
-  args->seed = generators[device].seed;
-  args->counter = generators[device].offset / 4;
-  generators[device].offset += (words + 3) / 4 * 4;
-  pthread_mutex_unlock(&generators[device].lock);
-}
 
 /* ---- limits ---- */
 
@@ -113,9 +59,14 @@ static tp_status_t fill(tp__kernel_t *kernel, tp_tensor_t *tensor, tp_random_arg
     tp__layout_make(&args->layout, tensor->ndim, tensor->shape, 2, (const tp_tensor_t *[]){&order, tensor});
   }
   int64_t words = tp__dtype_size(tensor->dtype) == 8 ? 2 : 1;
-  draw(tensor->device, (uint64_t)tensor->numel * (uint64_t)words, args);
-  int64_t group = 4 / words;
-  return tp__launch_tiles(kernel, tensor->device, tp__divide_up(tensor->numel, group), TP_RANDOM_TILE, args, operation);
+  tp__draw_t draw = {.stream = tp__stream_current(tensor->device),
+                     .words = ((uint64_t)tensor->numel * (uint64_t)words + 3) / 4 * 4};
+  TP_TRY(tp__draw_begin(&draw, operation));
+  args->base = draw.base;
+  args->state = draw.state;
+  int64_t groups = tp__divide_up(tensor->numel, 4 / words);
+  tp_status_t status = tp__launch_tiles(kernel, tensor->device, groups, TP_RANDOM_TILE, args, operation);
+  return tp__draw_end(&draw, status, operation);
 }
 
 tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high) {
