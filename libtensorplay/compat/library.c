@@ -1,5 +1,5 @@
-/* What the CUDA runtime before 12.8 lacks: loading an image and launching its kernels, through the driver.
- * Linked with the real runtime only. The driver's results have the numbers of the runtime's errors. */
+/* What the CUDA runtime before 12.8 lacks: loading an image and launching its kernels, in graphs too. Here the driver
+ * does it. Linked with the real runtime only. The driver's results have the numbers of the runtime's errors. */
 #include "cuda_api.h"
 
 #if CUDART_VERSION < 12080
@@ -49,6 +49,29 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **a
   FIND(cuLaunchKernel);
   return (cudaError_t)call((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                            (unsigned int)shared, (CUstream)stream, arguments, NULL);
+}
+
+static CUDA_KERNEL_NODE_PARAMS params_of(const struct cudaKernelNodeParams *params) {
+  return (CUDA_KERNEL_NODE_PARAMS){
+      .kern = (CUkernel)params->func,
+      .gridDimX = params->gridDim.x, .gridDimY = params->gridDim.y, .gridDimZ = params->gridDim.z,
+      .blockDimX = params->blockDim.x, .blockDimY = params->blockDim.y, .blockDimZ = params->blockDim.z,
+      .sharedMemBytes = params->sharedMemBytes, .kernelParams = params->kernelParams,
+  };
+}
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+                                   size_t n, const struct cudaKernelNodeParams *params) {
+  FIND(cuGraphAddKernelNode);
+  const CUDA_KERNEL_NODE_PARAMS driver = params_of(params);
+  return (cudaError_t)call(node, graph, dependencies, n, &driver);
+}
+
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *params) {
+  FIND(cuGraphExecKernelNodeSetParams);
+  const CUDA_KERNEL_NODE_PARAMS driver = params_of(params);
+  return (cudaError_t)call(exec, node, &driver);
 }
 
 #else

@@ -23,9 +23,11 @@
 #endif
 
 #if CUDART_VERSION < 12080
-/* The runtime has libraries from 12.8 on, and only since then cudaLaunchKernel takes their kernels. Before,
+/* The runtime has libraries from 12.8 on, and only since then launches and nodes take their kernels. Before,
  * compat/library.c asks the driver, which has both since 12.0. */
 #define cudaLaunchKernel tp_compat_launch_kernel
+#define cudaGraphAddKernelNode tp_compat_graph_add_kernel_node
+#define cudaGraphExecKernelNodeSetParams tp_compat_graph_exec_kernel_node_set_params
 
 typedef struct CUlib_st *cudaLibrary_t;
 enum cudaJitOption { cudaJitOptionNone };
@@ -38,6 +40,10 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 cudaError_t cudaLibraryUnload(cudaLibrary_t library);
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                              cudaStream_t stream);
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+                                   size_t n, const struct cudaKernelNodeParams *params);
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *params);
 #endif
 
 #endif

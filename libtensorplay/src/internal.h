@@ -1,6 +1,6 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it; those of order/ and watch.c
- * are in watch.h, those of mark.c in mark.h, those of random/ beside them. The files stand in layers, lowest first, and call downwards only
- * (tests/layout checks it):
+ * are in watch.h, those of mark.c in mark.h, those of random/ beside them. The files stand in layers, lowest first, and
+ * call downwards only (tests/layout checks it):
  *
  *   1  error, library, origin, settings, wait
  *   2  device, stream, event, mark, foreign, staging, order/, watch
@@ -232,8 +232,8 @@ typedef struct tp__access {
 typedef struct tp__kernel {
   const char *family;
   const char *name;
-  const tp__access_t *accesses; /* what it reads and writes; pointers that are NULL, and memory that the library keeps in
-                                   an order of its own, do not count: NULL where there is nothing else */
+  const tp__access_t *accesses; /* what it reads and writes; pointers that are NULL, and memory of the library that has
+                                   an order of its own, do not count. NULL where there is nothing else */
   _Atomic(void *) functions[TP_MAX_DEVICES]; /* cudaKernel_t */
 } tp__kernel_t;
 #define TP_KERNEL_INIT(family_, name_, accesses_) {.family = (family_), .name = (name_), .accesses = (accesses_)}

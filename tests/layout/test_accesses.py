@@ -15,6 +15,8 @@ LIMIT = int(re.findall(r"#define MOST_ACCESSES (\d+)", (SRC / "launch.c").read_t
 
 # What is written through it is read by the host, under an order of its own.
 UNDECLARED = {"fault"}
+# Memory that the library keeps in an order of its own.
+UNDECLARED_TYPES = {"tp_generator_state_t"}
 
 
 def structs() -> dict[str, str]:
@@ -32,6 +34,8 @@ def pointers(name: str) -> dict[str, bool]:
         if not words:
             continue
         is_const, kind, names = words.groups()
+        if kind in UNDECLARED_TYPES:
+            continue
         for one in re.split(r",\s*", names.strip()):
             member = one.lstrip("* ")
             base, _, size = member.partition("[")
@@ -74,7 +78,7 @@ def test_table_ends_fits_and_is_of_one_structure(table: str) -> None:
 def test_no_pointer_is_left_out() -> None:
     declared = {(structure, member, mode) for entries in tables().values() for mode, structure, member in entries}
     used = {structure for structure, _, _ in declared}
-    assert used == {name for name in structs() if name.endswith("_args_t")}
+    assert used == {name for name in structs() if name.endswith("_args_t") and pointers(name)}
     written = {(structure, member) for structure, member, mode in declared if mode == "WRITES"}
     for structure in used:
         for member, is_const in pointers(structure).items():
@@ -88,4 +92,5 @@ def test_every_kernel_has_a_table() -> None:
         own = {name for name, _ in TABLE.findall(path.read_text())}
         for arguments in re.findall(r"TP_(?:KERNEL_INIT|FLOAT_KERNELS|SIZE_KERNELS)\(([^()]*)\)", code(path)):
             table = arguments.split(",")[2].strip()
-            assert table in own | {"accesses"}, f"{path.name}: {arguments}"  # "accesses" may be a macro's parameter
+            known = own | {"accesses", "NULL"}  # "accesses" may be a macro's parameter
+            assert table in known, f"{path.name}: {arguments}"
