@@ -36,12 +36,16 @@ typedef enum emu_call {
 
 typedef struct emu_stream emu_stream_t;
 
+typedef struct emu_shared emu_shared_t;
+
 typedef struct emu_mark {
   int references;
   bool done;
   uint64_t order; /* of the piece that completes it */
   uint64_t time_ns;
-  emu_stream_t *stream;
+  emu_stream_t *stream; /* NULL when it is one of another process */
+  emu_shared_t *shared; /* or NULL: other processes know it under this number */
+  uint64_t number;
 } emu_mark_t;
 
 typedef struct emu_piece {
@@ -118,8 +122,13 @@ void emu_run_device(int device);
 int emu_step(int n);
 /* After a query has its answer: one step, unless something was queued since the last query. */
 void emu_query_step(void);
+/* Runs the stream's pieces up to `order` that wait for nothing else; a held stream stays. */
+void emu_run_ahead(emu_stream_t *stream, uint64_t order);
 emu_mark_t *emu_mark_retain(emu_mark_t *mark);
 void emu_mark_release(emu_mark_t *mark);
+bool emu_mark_done(emu_mark_t *mark);
+/* Runs, or waits for another process, until it is done. */
+void emu_mark_wait(emu_mark_t *mark);
 /* The host has seen that something was done at this virtual time. */
 void emu_host_saw(uint64_t time_ns);
 uint64_t emu_random(void);
@@ -328,6 +337,20 @@ void emu_memory_give(int device, size_t nbytes);
 /* ---- event.c ---- */
 /* What a launch queues for a node that records an event, or waits for one; NULL when the host has no memory. */
 emu_piece_t *emu_event_piece(const emu_piece_t *piece);
+
+/* ---- ipc.c: events that processes share ---- */
+/* NULL when there is no memory, or no file. */
+emu_shared_t *emu_shared_new(void);
+emu_shared_t *emu_shared_retain(emu_shared_t *shared);
+void emu_shared_release(emu_shared_t *shared);
+/* The event is recorded once more, by any process: the number of the record. Later ones count for all earlier ones. */
+uint64_t emu_shared_record(emu_shared_t *shared);
+uint64_t emu_shared_recorded(const emu_shared_t *shared);
+void emu_shared_reach(emu_shared_t *shared, uint64_t number);
+bool emu_shared_reached(const emu_shared_t *shared, uint64_t number);
+/* False when the event is another process's. */
+bool emu_shared_handle(const emu_shared_t *shared, cudaIpcEventHandle_t *out);
+cudaError_t emu_shared_open(const cudaIpcEventHandle_t *handle, emu_shared_t **out);
 
 /* ---- launch.c, fibre.c ---- */
 /* A kernel as a piece, for the current device. */

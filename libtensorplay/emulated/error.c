@@ -24,6 +24,7 @@ static const struct {
     ERROR(cudaErrorInvalidDevice, "invalid device ordinal")
     ERROR(cudaErrorInvalidKernelImage, "device kernel image is invalid")
     ERROR(cudaErrorDeviceUninitialized, "invalid device context")
+    ERROR(cudaErrorMapBufferObjectFailed, "mapping of buffer object failed")
     ERROR(cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device")
     ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered")
     ERROR(cudaErrorInvalidPtx, "a PTX JIT compilation failed")

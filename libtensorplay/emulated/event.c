@@ -11,6 +11,7 @@ typedef struct event {
   struct event *next_free;
   int device;
   unsigned int flags;
+  emu_shared_t *shared; /* or NULL: other processes may know it */
   emu_mark_t *mark; /* NULL before the first record, and when that was captured */
   emu_capture_t *capture; /* in which it was recorded last, or NULL */
   emu_nodes_t tail;       /* the stream's, then */
@@ -34,18 +35,50 @@ static event_t *take(void) {
   return event;
 }
 
-static cudaError_t create(cudaEvent_t *out, unsigned int flags) {
-  if (!out || (flags & ~(unsigned int)(cudaEventBlockingSync | cudaEventDisableTiming)))
-    return cudaErrorInvalidValue;
+/* Owns `shared`. */
+static cudaError_t make(cudaEvent_t *out, unsigned int flags, emu_shared_t *shared) {
   event_t *event = take();
-  if (!event) return cudaErrorMemoryAllocation;
-  *event = (event_t){.live = LIVE, .device = emu_device_current(), .flags = flags};
+  if (!event) {
+    emu_shared_release(shared);
+    return cudaErrorMemoryAllocation;
+  }
+  *event = (event_t){.live = LIVE, .device = emu_device_current(), .flags = flags, .shared = shared};
   *out = (cudaEvent_t)event;
   return cudaSuccess;
 }
 
+static cudaError_t create(cudaEvent_t *out, unsigned int flags) {
+  bool shared = flags & cudaEventInterprocess;
+  if (!out || (flags & ~(unsigned int)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess)) ||
+      (shared && !(flags & cudaEventDisableTiming)))
+    return cudaErrorInvalidValue;
+  emu_shared_t *counts = shared ? emu_shared_new() : NULL;
+  return shared && !counts ? cudaErrorMapBufferObjectFailed : make(out, flags, counts);
+}
+
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned int flags) {
   EMU_RETURN(cudaEventCreateWithFlags, true, create(out, flags));
+}
+
+static cudaError_t export(cudaIpcEventHandle_t *out, cudaEvent_t handle) {
+  event_t *event = find(handle);
+  if (!out) return cudaErrorInvalidValue;
+  bool exported = event && event->shared && emu_shared_handle(event->shared, out);
+  return exported ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *out, cudaEvent_t event) {
+  EMU_RETURN(cudaIpcGetEventHandle, true, export(out, event));
+}
+
+static cudaError_t import(cudaEvent_t *out, const cudaIpcEventHandle_t *handle) {
+  emu_shared_t *shared = NULL;
+  cudaError_t error = out ? emu_shared_open(handle, &shared) : cudaErrorInvalidValue;
+  return error ? error : make(out, cudaEventDisableTiming, shared);
+}
+
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *out, cudaIpcEventHandle_t handle) {
+  EMU_RETURN(cudaIpcOpenEventHandle, true, import(out, &handle));
 }
 
 /* What it stood for. */
@@ -61,6 +94,7 @@ static cudaError_t destroy(cudaEvent_t handle) {
   event_t *event = find(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
   forget(event);
+  emu_shared_release(event->shared);
   *event = (event_t){0};
   if (free_count++)
     newest_free->next_free = event;
@@ -90,15 +124,31 @@ static emu_piece_t *record_piece(event_t *event) {
     return NULL;
   }
   mark->references = 1;
+  if (event->shared) {
+    mark->shared = emu_shared_retain(event->shared);
+    mark->number = emu_shared_record(event->shared);
+  }
   piece->completes = mark;
   forget(event);
   event->mark = emu_mark_retain(mark);
   return piece;
 }
 
-static emu_piece_t *wait_piece(const event_t *event) {
+/* What the event stands for now. Another process may have recorded it since. NULL: nothing, or no memory for it. */
+static emu_mark_t *last_mark(event_t *event) {
+  uint64_t number = event->shared && !event->capture ? emu_shared_recorded(event->shared) : 0;
+  if (number == 0 || (event->mark && event->mark->number == number)) return event->mark;
+  emu_mark_t *mark = calloc(1, sizeof *mark);
+  if (!mark) return NULL;
+  *mark = (emu_mark_t){.references = 1, .shared = emu_shared_retain(event->shared), .number = number};
+  emu_mark_release(event->mark);
+  return event->mark = mark;
+}
+
+static emu_piece_t *wait_piece(event_t *event) {
   emu_piece_t *piece = emu_piece_new(cudaGraphNodeTypeWaitEvent, 0);
-  if (piece && event->mark && !event->mark->done) piece->waits_for = emu_mark_retain(event->mark);
+  emu_mark_t *mark = last_mark(event);
+  if (piece && mark && !emu_mark_done(mark)) piece->waits_for = emu_mark_retain(mark);
   return piece;
 }
 
@@ -130,6 +180,8 @@ static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle, unsign
   emu_piece_t *piece = record_piece(event);
   if (!piece) return cudaErrorMemoryAllocation;
   emu_push(stream, piece);
+  /* Another process that waits cannot make this one run what it waits for. */
+  if (event->shared) emu_run_ahead(stream, event->mark->order);
   return cudaSuccess;
 }
 
@@ -151,7 +203,7 @@ static cudaError_t wait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned
   if (error) return error;
   if (flags) return capture_node(cudaGraphNodeTypeWaitEvent, handle, stream);
   if (event->capture) return emu_capture_join(stream, event->capture, &event->tail);
-  if (!event->mark) return cudaSuccess;
+  if (!last_mark(event)) return cudaSuccess;
   if (stream->capture) { /* the wait would lead out of the capture */
     emu_capture_spoil(stream->capture);
     return cudaErrorStreamCaptureIsolation;
@@ -176,8 +228,9 @@ static cudaError_t query(cudaEvent_t handle) {
   if (!event) return cudaErrorInvalidResourceHandle;
   cudaError_t error = check(event);
   if (error) return error;
-  bool done = !event->mark || event->mark->done;
-  if (done && event->mark) emu_host_saw(event->mark->time_ns);
+  emu_mark_t *mark = last_mark(event);
+  bool done = !mark || emu_mark_done(mark);
+  if (done && mark) emu_host_saw(mark->time_ns);
   emu_query_step();
   if (emu_context_error(event->device)) return emu_context_error(event->device);
   return done ? cudaSuccess : cudaErrorNotReady;
@@ -191,9 +244,9 @@ static cudaError_t synchronize(cudaEvent_t handle) {
   cudaError_t error = check(event);
   if (error) return error;
   int device = event->device; /* another thread may destroy the event meanwhile */
-  if (event->mark) {
+  if (last_mark(event)) {
     emu_mark_t *mark = emu_mark_retain(event->mark);
-    if (!mark->done) emu_run_until(mark->stream, mark->order);
+    emu_mark_wait(mark);
     emu_host_saw(mark->time_ns);
     emu_mark_release(mark);
   }

@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define NAP_US 200
 
 static uint64_t next_order = 1;
 static uint64_t host_ns; /* virtual time that the host has reached */
@@ -48,7 +51,19 @@ emu_mark_t *emu_mark_retain(emu_mark_t *mark) {
 }
 
 void emu_mark_release(emu_mark_t *mark) {
-  if (mark && --mark->references == 0) free(mark);
+  if (!mark || --mark->references) return;
+  emu_shared_release(mark->shared);
+  free(mark);
+}
+
+bool emu_mark_done(emu_mark_t *mark) {
+  if (!mark->stream && mark->shared) mark->done = emu_shared_reached(mark->shared, mark->number);
+  return mark->done;
+}
+
+static void complete(emu_mark_t *mark) {
+  mark->done = true;
+  if (mark->shared) emu_shared_reach(mark->shared, mark->number);
 }
 
 emu_piece_t *emu_piece_new(enum cudaGraphNodeType type, size_t payload_nbytes) {
@@ -67,7 +82,7 @@ emu_piece_t *emu_piece_copy(const emu_piece_t *piece) {
 
 /* What waits for a piece that was never queued must not wait for ever. */
 static void free_piece(emu_piece_t *piece) {
-  if (piece->completes) piece->completes->done = true;
+  if (piece->completes) complete(piece->completes);
   if (piece->forget) piece->forget(piece->payload);
   emu_mark_release(piece->completes);
   emu_mark_release(piece->waits_for);
@@ -115,14 +130,19 @@ static emu_stream_t *legacy_blocker(const emu_stream_t *stream) {
   return NULL;
 }
 
-/* The stream whose first piece must run before anything of this one can; itself when it is ready. */
+static bool waits(const emu_stream_t *stream) {
+  const emu_piece_t *piece = stream->first;
+  return piece->waits_for && !emu_mark_done(piece->waits_for);
+}
+
+/* The stream whose first piece must run before anything of this one can; itself when it is ready, or when that is up
+ * to another process. */
 static emu_stream_t *blocker(emu_stream_t *stream) {
   for (;;) {
-    const emu_piece_t *piece = stream->first;
     emu_stream_t *before = NULL;
     if (stream->running) return stream;
-    if (piece->waits_for && !piece->waits_for->done)
-      before = piece->waits_for->stream;
+    if (waits(stream))
+      before = stream->first->waits_for->stream;
     else
       before = legacy_blocker(stream);
     if (!before) return stream;
@@ -132,8 +152,7 @@ static emu_stream_t *blocker(emu_stream_t *stream) {
 
 static bool ready(emu_stream_t *stream) {
   if (!stream->first || stream->running || stream->held) return false;
-  if (stream->first->waits_for && !stream->first->waits_for->done) return false;
-  return !legacy_blocker(stream);
+  return !waits(stream) && !legacy_blocker(stream);
 }
 
 /* One of the ready streams by the seed, NULL when there is none. */
@@ -196,10 +215,7 @@ static void run_first(emu_stream_t *stream) {
   stream->clock_ns = end_ns;
   stream->first = piece->next;
   stream->count--;
-  if (piece->completes) {
-    piece->completes->done = true;
-    piece->completes->time_ns = end_ns;
-  }
+  if (piece->completes) piece->completes->time_ns = end_ns;
   free_piece(piece);
   if (!stream->first) {
     stream->last = NULL;
@@ -207,13 +223,39 @@ static void run_first(emu_stream_t *stream) {
   }
 }
 
+/* Lets other processes, and other threads of this one, get on. */
+static void nap(void) {
+  emu_unlock();
+  (void)usleep(NAP_US);
+  emu_lock();
+}
+
 /* Runs one piece towards the first piece of `stream`; held streams run too, as someone waits for them. */
 static void advance(emu_stream_t *stream) {
   emu_stream_t *next = blocker(stream);
   if (next->running)
     emu_wait_for_others();
+  else if (waits(next))
+    nap();
   else
     run_first(next);
+}
+
+void emu_run_ahead(emu_stream_t *stream, uint64_t order) {
+  while (stream->first && stream->first->order <= order) {
+    emu_stream_t *next = blocker(stream);
+    if (next->running || next->held || waits(next)) return;
+    run_first(next);
+  }
+}
+
+void emu_mark_wait(emu_mark_t *mark) {
+  while (!emu_mark_done(mark)) {
+    if (mark->stream)
+      emu_run_until(mark->stream, mark->order);
+    else
+      nap();
+  }
 }
 
 /* One piece of the scheduler's choice. False when none is ready; a copy that is passed over counts. */

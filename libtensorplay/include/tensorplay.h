@@ -230,6 +230,7 @@ TP_API tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other
 #define TP_EVENT_TIMING 1
 #define TP_EVENT_BLOCKING 2
 #define TP_EVENT_EXTERNAL 4 /* records and waits that are captured are nodes of the graph, and happen in each replay */
+#define TP_EVENT_INTERPROCESS 8 /* other processes may record it and wait for it; not with TP_EVENT_TIMING */
 
 /* A new event; CUDA's event is made at the first record, on the stream's device. flags: a sum of
  * TP_EVENT_*. Owned by the caller. Status: INVALID_ARGUMENT. */
@@ -251,6 +252,13 @@ TP_API tp_status_t tp_event_synchronize(tp_event_t *event);
 /* Milliseconds from start to end, negative when end came first. Both need TP_EVENT_TIMING, must have
  * been recorded on one device and be complete: else STATE, with a text that says which. Never waits. */
 TP_API tp_status_t tp_event_elapsed_time_ms(tp_event_t *start, tp_event_t *end, double *out_ms);
+
+/* The handle by which other processes open an interprocess event, which they may as long as it lives here. Makes
+ * CUDA's event, on the current device, where there is none. Runs now. Status: STATE when it is not for others. */
+#define TP_EVENT_HANDLE_NBYTES 64
+TP_API tp_status_t tp_event_ipc_handle(tp_event_t *event, uint8_t *out);
+/* Another process's event, for this device. Owned by the caller. Runs now. Status: DEVICE. */
+TP_API tp_event_t *tp_event_from_ipc_handle(int32_t device, const uint8_t *handle);
 
 /* The device of the first record, -1 before. */
 TP_API int32_t tp_event_device(const tp_event_t *event);

@@ -1,9 +1,11 @@
 /* Events. CUDA's events are never destroyed: each device keeps a stack of free ones for each combination of
  * flags, from which users' events and the library's own are taken and to which they return. So neither a
  * release nor a free of memory calls CUDA, and a new event costs a pop. A pooled event is always recorded
- * before it is asked or waited for, so what it was recorded for last does not matter. */
+ * before it is asked or waited for, so what it was recorded for last does not matter. Events between processes, in
+ * which others see what they stand for, are made and destroyed one by one. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 
@@ -32,6 +34,16 @@ struct tp_event {
 /* Guards first records, which are rare. */
 static pthread_mutex_t first_record_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static tp_status_t make_cuda_event(int32_t device, int32_t flags, cudaEvent_t *out) {
+  const char *operation = "event_create";
+  unsigned int cuda_flags = (flags & TP_EVENT_TIMING ? cudaEventDefault : cudaEventDisableTiming) |
+                            (flags & TP_EVENT_BLOCKING ? cudaEventBlockingSync : cudaEventDefault) |
+                            (flags & TP_EVENT_INTERPROCESS ? cudaEventInterprocess : cudaEventDefault);
+  TP_TRY(tp__device_enter(device, operation));
+  TP_TRY_CUDA(cudaEventCreateWithFlags(out, cuda_flags), operation);
+  return TP_OK;
+}
+
 /* ---- the pool ---- */
 
 /* Under the lock: room for one more event, made and pushed. */
@@ -44,11 +56,8 @@ static tp_status_t make_event(event_pool_t *pool, int32_t device, int32_t flags)
     pool->idle = idle;
     pool->room = room;
   }
-  TP_TRY(tp__device_enter(device, operation));
-  unsigned int cuda_flags = (flags & TP_EVENT_TIMING ? cudaEventDefault : cudaEventDisableTiming) |
-                            (flags & TP_EVENT_BLOCKING ? cudaEventBlockingSync : cudaEventDefault);
   cudaEvent_t event;
-  TP_TRY_CUDA(cudaEventCreateWithFlags(&event, cuda_flags), operation);
+  TP_TRY(make_cuda_event(device, flags, &event));
   pool->made++;
   pool->idle[pool->idle_count++] = event;
   return TP_OK;
@@ -83,8 +92,12 @@ static cudaEvent_t cuda_of(const tp_event_t *event) {
 }
 
 tp_event_t *tp_event_create(int32_t flags) {
-  if (flags & ~(POOLED | TP_EVENT_EXTERNAL)) {
+  if (flags & ~(POOLED | TP_EVENT_EXTERNAL | TP_EVENT_INTERPROCESS)) {
     tp__error_set(TP_INVALID_ARGUMENT, "event_create", "got flags %d, expected a sum of TP_EVENT_*", flags);
+    return NULL;
+  }
+  if (flags & TP_EVENT_INTERPROCESS && flags & TP_EVENT_TIMING) {
+    tp__error_set(TP_INVALID_ARGUMENT, "event_create", "got timing for an event between processes, expected none");
     return NULL;
   }
   tp_event_t *event = malloc(sizeof *event);
@@ -100,11 +113,21 @@ tp_event_t *tp_event_create(int32_t flags) {
   return event;
 }
 
+static void destroy(int32_t device, cudaEvent_t event) {
+  int32_t before;
+  if (!tp__device_visit(device, &before)) return;
+  if (cudaEventDestroy(event)) (void)cudaGetLastError();
+  tp__device_leave(before);
+}
+
 void tp_event_release(tp_event_t *event) {
   if (!event) return;
   cudaEvent_t cuda = cuda_of(event);
   if (cuda && !atomic_load_explicit(&event->in_graph, memory_order_relaxed)) {
-    give(event->device, event->flags & POOLED, cuda);
+    if (event->flags & TP_EVENT_INTERPROCESS)
+      destroy(event->device, cuda);
+    else
+      give(event->device, event->flags & POOLED, cuda);
   }
   tp__order_point_t *point = atomic_load_explicit(&event->point, memory_order_relaxed);
   if (point) tp__order_drop(point);
@@ -115,13 +138,14 @@ int32_t tp_event_device(const tp_event_t *event) { return cuda_of(event) ? event
 
 uintptr_t tp_event_handle(const tp_event_t *event) { return (uintptr_t)cuda_of(event); }
 
-/* Gives the event CUDA's event, of the stream's device, unless another thread was first. */
+/* Gives the event CUDA's event, of the device, unless another thread was first. */
 static tp_status_t bind(tp_event_t *event, int32_t device) {
   tp_status_t status = TP_OK;
   pthread_mutex_lock(&first_record_lock);
   if (!cuda_of(event)) {
     cudaEvent_t cuda;
-    status = take(device, event->flags & POOLED, &cuda);
+    bool is_shared = event->flags & TP_EVENT_INTERPROCESS;
+    status = is_shared ? make_cuda_event(device, event->flags, &cuda) : take(device, event->flags & POOLED, &cuda);
     if (!status) {
       event->device = device;
       atomic_store_explicit(&event->cuda, cuda, memory_order_release);
@@ -181,6 +205,43 @@ tp_status_t tp_event_synchronize(tp_event_t *event) {
   tp__order_reach_point(&event->point);
   tp__foreign_poll();
   return tp__device_check_fault(event->device);
+}
+
+/* ---- events between processes ---- */
+
+_Static_assert(sizeof(cudaIpcEventHandle_t) == TP_EVENT_HANDLE_NBYTES, "the header knows the size");
+
+tp_status_t tp_event_ipc_handle(tp_event_t *event, uint8_t *out) {
+  const char *operation = "event_ipc_handle";
+  if (!(event->flags & TP_EVENT_INTERPROCESS)) {
+    return tp__error_set(TP_STATE, operation, "the event was made for this process; make it with interprocess enabled");
+  }
+  if (!cuda_of(event)) TP_TRY(bind(event, tp_device_current()));
+  TP_TRY(tp__device_enter(event->device, operation));
+  cudaIpcEventHandle_t handle;
+  TP_TRY_CUDA(cudaIpcGetEventHandle(&handle, cuda_of(event)), operation);
+  memcpy(out, &handle, sizeof handle);
+  return TP_OK;
+}
+
+static tp_status_t open_handle(tp_event_t *event, int32_t device, const uint8_t *bytes) {
+  const char *operation = "event_from_ipc_handle";
+  cudaIpcEventHandle_t handle;
+  memcpy(&handle, bytes, sizeof handle);
+  if ((device = tp__device_resolve(device, operation)) < 0) return device;
+  TP_TRY(tp__device_enter(device, operation));
+  cudaEvent_t cuda;
+  TP_TRY_CUDA(cudaIpcOpenEventHandle(&cuda, handle), operation);
+  event->device = device;
+  atomic_store_explicit(&event->cuda, cuda, memory_order_release);
+  return TP_OK;
+}
+
+tp_event_t *tp_event_from_ipc_handle(int32_t device, const uint8_t *handle) {
+  tp_event_t *event = tp_event_create(TP_EVENT_INTERPROCESS);
+  if (!event || !open_handle(event, device, handle)) return event;
+  tp_event_release(event);
+  return NULL;
 }
 
 /* ---- time between events ---- */

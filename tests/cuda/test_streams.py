@@ -8,7 +8,7 @@ import pytest
 
 import tensorplay as tp
 from tensorplay import cuda
-from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
+from tensorplay.errors import DTypeError
 from tensorplay.testing import emulated as control
 
 
@@ -77,27 +77,6 @@ def test_a_stream_is_a_context_that_may_be_entered_twice(gpu: None) -> None:
     assert cuda.current_stream() == cuda.default_stream()
 
 
-def test_an_event_is_not_for_other_processes(gpu: None) -> None:
-    with pytest.raises(InvalidArgumentError, match="interprocess=True, expected False"):
-        cuda.Event(interprocess=True)
-
-
-def test_an_external_event_is_a_node_of_the_graph_in_a_capture_only(emulated: None) -> None:
-    event, stream = cuda.Event(external=True), cuda.Stream()
-    event.record(stream)
-    stream.wait_event(event)
-    event.synchronize()
-    # What only captures take is refused, since there is none.
-    for call, name in ((event.record, "cudaEventRecordWithFlags"), (event.wait, "cudaStreamWaitEvent")):
-        with (
-            control.fail("cudaStreamIsCapturing", 1, "cudaErrorStreamCaptureUnsupported"),
-            pytest.raises(tp.AcceleratorError, match=name),
-        ):
-            call(stream)
-    event.record(stream)
-    event.synchronize()
-
-
 def test_an_external_stream_by_its_other_name(gpu: None) -> None:
     stream = cuda.Stream()
     found = cuda.get_stream_from_external(stream.cuda_stream)
@@ -147,90 +126,6 @@ def test_work_follows_the_current_stream(gpu: None) -> None:
         twos = ones + ones
     cuda.current_stream().wait_stream(stream)
     assert (twos + 1).sum().item() == 3000
-
-
-def test_event_orders_two_streams(gpu: None) -> None:
-    first, second = cuda.Stream(), cuda.Stream()
-    with cuda.stream(first):
-        values = tp.arange(4096, device="cuda") * 2
-        done = first.record_event()
-    second.wait_event(done)
-    with cuda.stream(second):
-        total = values.sum()
-    second.synchronize()
-    assert done.query()
-    assert total.item() == 4095 * 4096
-
-
-def test_event_wait_is_wait_event(gpu: None) -> None:
-    first, second = cuda.Stream(), cuda.Stream()
-    event = cuda.Event()
-    with cuda.stream(first):
-        values = tp.full((512,), 3, device="cuda")
-        event.record()
-    with cuda.stream(second):
-        event.wait()
-        total = values.sum()
-    second.synchronize()
-    assert total.item() == 1536
-
-
-def test_event_before_its_first_record(gpu: None) -> None:
-    event = cuda.Event()
-    assert event.query()
-    event.synchronize()
-    event.wait()
-    assert event.device is None
-    assert event.cuda_event == 0
-    event.record()
-    assert event.device == tp.device("cuda:0")
-    assert event.cuda_event != 0
-
-
-def test_event_stays_on_its_device(two_gpus: None) -> None:
-    event = cuda.Event()
-    event.record(cuda.Stream(0))
-    with pytest.raises(InvalidArgumentError):
-        event.record(cuda.Stream(1))
-
-
-def test_elapsed_time_counts_forwards_and_back(gpu: None) -> None:
-    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True, blocking=True)
-    start.record()
-    tp.zeros(1 << 20, device="cuda").add_(1)
-    end.record()
-    end.synchronize()
-    assert start.elapsed_time(end) > 0
-    assert end.elapsed_time(start) == -start.elapsed_time(end)
-    assert start.elapsed_time(start) == 0
-
-
-def test_elapsed_time_says_which_of_four_causes(two_gpus: None, emulated: None) -> None:
-    def recorded(stream: cuda.Stream, timing: bool = True) -> cuda.Event:
-        event = cuda.Event(enable_timing=timing)
-        event.record(stream)
-        return event
-
-    here, there = cuda.Stream(0), cuda.Stream(1)
-    good = recorded(here)
-    good.synchronize()
-    elsewhere = recorded(there)
-    elsewhere.synchronize()
-    untimed = recorded(here, timing=False)
-    untimed.synchronize()
-    with cuda.stream(here):
-        tp.zeros(1 << 16, device="cuda").add_(1)
-    pending = recorded(here)
-    texts = []
-    for other in (untimed, cuda.Event(enable_timing=True), pending, elsewhere):
-        with pytest.raises(StateError) as caught:
-            good.elapsed_time(other)
-        texts.append(str(caught.value))
-    assert len(set(texts)) == 4
-    for text, word in zip(texts, ("timing", "record", "not done", "device"), strict=True):
-        assert word in text
-    pending.synchronize()
-    assert good.elapsed_time(pending) > 0
 
 
 def test_record_stream_keeps_memory_for_the_other_stream(emulated: None) -> None:

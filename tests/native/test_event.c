@@ -17,7 +17,7 @@ static void test_never_recorded(void) {
 }
 
 static void test_wrong_flags(void) {
-  CHECK(!tp_event_create(8) && tp_error_status() == TP_INVALID_ARGUMENT);
+  CHECK(!tp_event_create(16) && tp_error_status() == TP_INVALID_ARGUMENT);
   CHECK(!tp_event_create(-1) && tp_error_status() == TP_INVALID_ARGUMENT);
 }
 
@@ -138,6 +138,48 @@ static void test_a_failed_record(void) {
   tp_event_release(event);
 }
 
+/* Others may use it as long as it lives: it comes from no stack, and returns to none. */
+static void test_an_event_between_processes(void) {
+  uint8_t handle[TP_EVENT_HANDLE_NBYTES], again[TP_EVENT_HANDLE_NBYTES];
+  CHECK(!tp_event_create(TP_EVENT_INTERPROCESS | TP_EVENT_TIMING) && tp_error_status() == TP_INVALID_ARGUMENT);
+  tp_event_t *event = tp_event_create(0);
+  CHECK_OK(tp_event_record(event, tp_stream_default(0)));
+  CHECK(tp_event_ipc_handle(event, handle) == TP_STATE && strstr(tp_error_text(), "interprocess"));
+  tp_event_release(event);
+  int64_t made = tp_emulated_call_count("cudaEventCreateWithFlags", -1);
+  int64_t destroyed = tp_emulated_call_count("cudaEventDestroy", -1);
+  for (int i = 1; i <= 3; i++) {
+    event = tp_event_create(TP_EVENT_INTERPROCESS | TP_EVENT_BLOCKING);
+    CHECK_OK(tp_event_ipc_handle(event, handle));
+    CHECK(tp_event_device(event) == 0 && tp_event_query(event) == 1);
+    CHECK_OK(tp_event_record(event, tp_stream_default(0)));
+    CHECK_OK(tp_event_ipc_handle(event, again));
+    CHECK(memcmp(handle, again, sizeof handle) == 0);
+    CHECK(tp_event_record(event, tp_stream_default(1)) == TP_DEVICE);
+    CHECK(!tp_event_from_ipc_handle(0, handle) && tp_error_cuda_code() == cudaErrorDeviceUninitialized);
+    tp_event_release(event);
+    CHECK(tp_emulated_call_count("cudaEventCreateWithFlags", -1) == made + i);
+    CHECK(tp_emulated_call_count("cudaEventDestroy", -1) == destroyed + i);
+  }
+  CHECK(!tp_event_from_ipc_handle(99, handle) && tp_error_status() == TP_DEVICE);
+}
+
+static void test_failing_calls_between_processes(void) {
+  uint8_t handle[TP_EVENT_HANDLE_NBYTES] = {0};
+  tp_event_t *event = tp_event_create(TP_EVENT_INTERPROCESS);
+  int unsupported = tp_emulated_error_code("cudaErrorNotSupported");
+  tp_emulated_fail("cudaEventCreateWithFlags", 1, unsupported);
+  CHECK(tp_event_ipc_handle(event, handle) == TP_CUDA && tp_event_device(event) == -1);
+  tp_emulated_fail("cudaIpcGetEventHandle", 1, unsupported);
+  CHECK(tp_event_ipc_handle(event, handle) == TP_CUDA && tp_event_device(event) == 0);
+  CHECK_OK(tp_event_ipc_handle(event, handle));
+  tp_emulated_fail("cudaIpcOpenEventHandle", 1, unsupported);
+  CHECK(!tp_event_from_ipc_handle(0, handle) && tp_error_cuda_code() == unsupported);
+  tp_emulated_fail("cudaEventDestroy", 1, unsupported);
+  tp_event_release(event);
+  CHECK(cudaPeekAtLastError() == cudaSuccess && tp_error_cuda_code() == unsupported);
+}
+
 int main(void) {
   test_never_recorded();
   test_wrong_flags();
@@ -147,5 +189,7 @@ int main(void) {
   test_events_are_used_again();
   test_many_at_once();
   test_a_failed_record();
+  test_an_event_between_processes();
+  test_failing_calls_between_processes();
   return 0;
 }

@@ -18,7 +18,9 @@ from ._exchange import check_export
 from ._library import native
 from .device import CURRENT, DeviceArgument, device_index
 
-_TIMING, _BLOCKING, _EXTERNAL = 1, 2, 4  # TP_EVENT_TIMING, TP_EVENT_BLOCKING, TP_EVENT_EXTERNAL
+_TIMING, _BLOCKING = 1, 2  # TP_EVENT_TIMING, TP_EVENT_BLOCKING
+_EXTERNAL, _INTERPROCESS = 4, 8  # TP_EVENT_EXTERNAL, TP_EVENT_INTERPROCESS
+_HANDLE_NBYTES = 64  # TP_EVENT_HANDLE_NBYTES
 
 
 class _Entered(threading.local):
@@ -170,7 +172,7 @@ class Event:
     blocking : bool
         Whether `synchronize` gives the processor away while it waits.
     interprocess : bool
-        False: events are not handed to other processes.
+        Whether other processes may use it, by its `ipc_handle`; such an event has no timing.
     external : bool
         Whether `record` and `wait` in a capture become nodes of the graph, which happen in each replay, in place of
         order inside the graph. Elsewhere the same as any event.
@@ -183,11 +185,10 @@ class Event:
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> None:
-        if interprocess:
-            raise InvalidArgumentError("Event: got interprocess=True, expected False: other processes get no events")
         flags = 0
-        if enable_timing or blocking or external:
-            flags = (_TIMING if enable_timing else 0) + (_BLOCKING if blocking else 0) + (_EXTERNAL if external else 0)
+        if enable_timing or blocking or interprocess or external:
+            flags = (_TIMING if enable_timing else 0) + (_BLOCKING if blocking else 0)
+            flags += (_EXTERNAL if external else 0) + (_INTERPROCESS if interprocess else 0)
         self._pointer = native.tp_event_create(flags)
         if not self._pointer:
             raise failure()
@@ -198,6 +199,42 @@ class Event:
         except Exception:
             # The slot is unset when __init__ raised; at exit, `native` may be gone already.
             pass
+
+    @classmethod
+    def from_ipc_handle(cls, device: DeviceArgument, handle: bytes) -> Event:
+        """An event of another process (`tp_event_from_ipc_handle`).
+
+        Parameters
+        ----------
+        device : device, str or int
+            Where it is recorded.
+        handle : bytes
+            From `ipc_handle` of an event that lives as long as this one is used.
+
+        Raises
+        ------
+        AcceleratorError
+            There is no such event, or it is this process's own.
+        """
+        index = device_index(device)
+        if not isinstance(handle, bytes):
+            raise DTypeError(f"from_ipc_handle: got {type(handle).__name__}, expected bytes")
+        if len(handle) != _HANDLE_NBYTES:
+            raise InvalidArgumentError(f"from_ipc_handle: got {len(handle)} bytes, expected {_HANDLE_NBYTES}")
+        found = object.__new__(cls)
+        found._pointer = native.tp_event_from_ipc_handle(index, handle)
+        if not found._pointer:
+            raise failure()
+        return found
+
+    def ipc_handle(self) -> bytes:
+        """What other processes open the event by (`tp_event_ipc_handle`); for events with `interprocess` only.
+
+        Before the first record, it makes the event one of the current device.
+        """
+        handle = native.ffi.new("uint8_t[]", _HANDLE_NBYTES)
+        check(native.tp_event_ipc_handle(self._pointer, handle))
+        return bytes(handle)
 
     @property
     def device(self) -> Device | None:
