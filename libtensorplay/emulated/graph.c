@@ -375,3 +375,16 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *
                                          size_t *out_count) {
   EMU_RETURN(cudaGraphNodeGetDependencies, true, get_dependencies(node, out, edges, out_count));
 }
+
+static cudaError_t get_dependents(cudaGraphNode_t handle, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
+                                  size_t *out_count) {
+  const emu_node_t *node = emu_node_find(handle);
+  if (!node || !out_count) return cudaErrorInvalidValue;
+  if (out && edges) memset(edges, 0, *out_count * sizeof *edges);
+  return give(node->dependents.items, node->dependents.count, out, out_count);
+}
+
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
+                                           size_t *out_count) {
+  EMU_RETURN(cudaGraphNodeGetDependentNodes, true, get_dependents(node, out, edges, out_count));
+}

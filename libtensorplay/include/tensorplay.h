@@ -799,10 +799,15 @@ TP_API tp_status_t tp_graph_prepare(int32_t device);
  * allocate, NULL for a pool of its own; mode: TP_CAPTURE_*. Starts the device. Status: STATE when the graph is not
  * empty, or the stream is the default stream or is captured already; INVALID_ARGUMENT, HOST_MEMORY. */
 TP_API tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream, tp_mempool_t *mempool, int32_t mode);
-/* Ends the capture and compiles the graph; after a failure the graph is empty. Status: STATE when none is underway. */
+/* Ends the capture and compiles the graph; after a failure the graph is empty. Status: STATE when none is underway;
+ * CUDA, with a text that names the call that broke the capture, or the streams that were not joined. */
 TP_API tp_status_t tp_graph_capture_end(tp_graph_t *graph);
 /* A release function: ends a capture that is underway, for nothing. */
 TP_API void tp_graph_capture_abandon(tp_graph_t *graph);
+
+/* Says where in the program the thread's last failure happened: captures that it has broken name the place at their
+ * end. Runs now, cannot fail. */
+TP_API void tp_capture_note_place(const char *place);
 
 /* Runs the graph once; stream: NULL for the current one of the graph's device. Queued. Status: STATE when nothing was
  * captured, DEVICE for a stream of another device. */

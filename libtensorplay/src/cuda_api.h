@@ -12,6 +12,7 @@
 #define cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_v2
 #define cudaGraphGetEdges cudaGraphGetEdges_v2
 #define cudaGraphNodeGetDependencies cudaGraphNodeGetDependencies_v2
+#define cudaGraphNodeGetDependentNodes cudaGraphNodeGetDependentNodes_v2
 #define cudaGraphAddNode cudaGraphAddNode_v2
 #define cudaGraphAddDependencies cudaGraphAddDependencies_v2
 #endif

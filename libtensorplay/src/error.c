@@ -70,10 +70,10 @@ static tp_status_t status_of(cudaError_t error) {
   }
 }
 
-/* CUDA's errors after which every call of the process fails. */
-static bool is_sticky(cudaError_t error) {
+/* What usually helps, in general terms; "" where nothing can be said. */
+static const char *advice(cudaError_t error) {
   switch (error) {
-    case cudaErrorIllegalAddress:
+    case cudaErrorIllegalAddress: /* from here on: every later call of the process fails */
     case cudaErrorMisalignedAddress:
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
@@ -84,10 +84,43 @@ static bool is_sticky(cudaError_t error) {
     case cudaErrorLaunchTimeout:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
-      return true;
+      return "; the device is lost to this process: restart it";
+    case cudaErrorStreamCaptureUnsupported:
+      return "; while work is captured nothing may wait for it or ask how far it is: do that before the capture begins "
+             "or after its end; calls of other threads disturb only captures of the error mode \"global\"";
+    case cudaErrorStreamCaptureMerge:
+      return "; the two streams take part in different captures: end one of them first";
+    case cudaErrorStreamCaptureUnmatched:
+      return "; a capture ends on the stream where it began";
+    case cudaErrorStreamCaptureUnjoined:
+      return "; before the end, the stream where the capture began has to wait_stream() for every other one that took "
+             "part";
+    case cudaErrorStreamCaptureIsolation:
+      return "; a capture cannot wait for work outside of it: wait for that work before the capture begins, or capture "
+             "it too (its stream first has to wait_stream() for the captured one)";
+    case cudaErrorStreamCaptureImplicit:
+      return "; the default stream takes no part in captures: give this work another stream";
+    case cudaErrorCapturedEvent:
+      return "; an event that is recorded in a capture stands for nothing outside of it: wait for the stream after a "
+             "replay, or record an event made with external=True";
+    case cudaErrorStreamCaptureWrongThread:
+      return "; a capture ends in the thread where it began, unless its error mode is \"relaxed\"";
     default:
-      return false;
+      return "";
   }
+}
+
+static _Atomic(tp__error_listener_t) listener;
+
+void tp__error_listen(tp__error_listener_t replacement) {
+  atomic_store_explicit(&listener, replacement, memory_order_release);
+}
+
+/* A failure of CUDA that has to do with captures has broken one, or comes of a broken one. */
+static void tell(cudaError_t error) {
+  if (error < cudaErrorStreamCaptureUnsupported || error > cudaErrorStreamCaptureWrongThread) return;
+  tp__error_listener_t found = atomic_load_explicit(&listener, memory_order_acquire);
+  if (found) found(error);
 }
 
 tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const char *call) {
@@ -96,9 +129,17 @@ tp_status_t tp__error_set_cuda(cudaError_t error, const char *operation, const c
   fill(status, operation, status == TP_UNAVAILABLE ? cudaSuccess : error);
   /* Of `call`, which may be the text of a whole expression, the function's name is enough. */
   snprintf(slot.text, sizeof slot.text, "%s: %s: %s (in %.*s)%s", slot.operation, cudaGetErrorName(error),
-           cudaGetErrorString(error), (int)strcspn(call, "("), call,
-           is_sticky(error) ? "; the device is lost to this process: restart it" : "");
+           cudaGetErrorString(error), (int)strcspn(call, "("), call, advice(error));
+  tell(error);
   return status;
+}
+
+void tp__error_add(const char *format, ...) {
+  size_t length = strlen(slot.text);
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(slot.text + length, sizeof slot.text - length, format, arguments);
+  va_end(arguments);
 }
 
 int32_t tp__error_or_done(cudaError_t answer, const char *operation, const char *call) {

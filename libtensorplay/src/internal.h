@@ -49,6 +49,12 @@ int32_t tp__error_or_done(cudaError_t answer, const char *operation, const char 
 void tp__error_clear(void);
 /* Changes with each failure of this thread. */
 uint64_t tp__error_number(void);
+/* Adds to the text of the thread's last failure. */
+void tp__error_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Is called at each failure by which CUDA says that a capture forbids a call or is broken (900 to 908), with the slot
+ * filled, and whatever locks the thread holds. */
+typedef void (*tp__error_listener_t)(cudaError_t error);
+void tp__error_listen(tp__error_listener_t replacement);
 
 /* ---- origin.c ---- */
 /* The listener's number for where the calling thread is; 0 while nobody listens, which costs a load. No lock may be
@@ -124,6 +130,8 @@ bool tp__stream_is_external(const tp_stream_t *stream);
 bool tp__stream_is_capturing(const tp_stream_t *stream);
 /* CUDA's number of the capture that the stream takes part in; 0 when it is in none. */
 uint64_t tp__stream_capture(const tp_stream_t *stream);
+/* Calls `visit` with those of the device's streams that the library has made. */
+void tp__stream_each(int32_t device, void (*visit)(const tp_stream_t *stream, void *context), void *context);
 
 /* ---- event.c ---- */
 /* Whether what the stream does with the event now becomes a node of a graph: an external event, in a capture. */
@@ -177,6 +185,18 @@ void tp__capture_set_draws(tp__capture_t *capture, tp__draws_t *draws);
 tp__draws_t *tp__capture_draws(const tp_stream_t *stream);
 /* From now on a live block is no longer counted as one of its capture's. */
 void tp__capture_disown(tp__block_t *block);
+/* The first failure that broke a capture, for graph/failure.c; all zero until then. */
+typedef struct tp__failure {
+  const void *thread; /* where it happened, and its tp__error_number */
+  uint64_t number;
+  bool is_foreign;    /* a call of ours found the capture broken, by one that is not ours */
+  char text[1024];
+  char place[256];    /* its line of the program; "" where nobody told */
+} tp__failure_t;
+tp_stream_t *tp__capture_stream(const tp__capture_t *capture);
+tp__failure_t *tp__capture_failure(tp__capture_t *capture);
+/* Calls `visit` with each capture that is underway, under a lock in which no other of the library may be taken. */
+void tp__capture_each(void (*visit)(tp__capture_t *capture, void *context), void *context);
 /* How many blocks that were allocated in a capture still live, and their bytes. */
 int64_t tp__capture_live_blocks(const tp_mempool_t *mempool, uint64_t id, size_t *out_nbytes);
 

@@ -172,6 +172,18 @@ tp_stream_t *tp_stream_of_captures(int32_t device) {
   return error ? NULL : stream;
 }
 
+void tp__stream_each(int32_t device, void (*visit)(const tp_stream_t *stream, void *context), void *context) {
+  device_streams_t *self = &all_streams[device];
+  pthread_mutex_lock(&self->lock);
+  if (self->of_captures.cuda) visit(&self->of_captures, context);
+  for (int32_t level = 0; level < MAX_PRIORITIES; level++) {
+    for (int32_t i = 0; self->pools[level] && i < STREAMS_PER_PRIORITY; i++) {
+      visit(&self->pools[level]->streams[i], context);
+    }
+  }
+  pthread_mutex_unlock(&self->lock);
+}
+
 /* ---- streams of others ---- */
 
 typedef struct external {

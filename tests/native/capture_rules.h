@@ -204,6 +204,31 @@ static void rule_work_after_the_join_must_be_joined_too(void) {
   EXPECT_OK(cudaStreamDestroy(stream));
 }
 
+/* How the ends of branches are found in a graph that is being captured. */
+static void rule_a_branch_ends_at_a_node_without_dependents(void) {
+  cudaStream_t stream = begin(GLOBAL), side = make_stream();
+  enum cudaStreamCaptureStatus status;
+  const cudaGraphNode_t *tail = NULL;
+  size_t count = 0, dependents = 7;
+  EXPECT_OK(work(stream, 0));
+  fork_to(stream, side);
+  EXPECT_OK(work(side, 1));
+  EXPECT_OK(cudaStreamGetCaptureInfo(side, &status, NULL, NULL, &tail, NULL, &count));
+  EXPECT_EQUAL(1, (long long)count);
+  EXPECT_OK(cudaGraphNodeGetDependentNodes(tail[0], NULL, NULL, &dependents));
+  EXPECT_EQUAL(0, (long long)dependents);
+  fork_to(side, stream);
+  EXPECT_OK(work(stream, 2));
+  cudaGraphNode_t nodes[2] = {0};
+  dependents = 2;
+  EXPECT_OK(cudaGraphNodeGetDependentNodes(tail[0], nodes, NULL, &dependents));
+  EXPECT_EQUAL(1, (long long)dependents);
+  EXPECT_EQUAL(1, nodes[0] && !nodes[1]);
+  EXPECT(cudaErrorInvalidValue, cudaGraphNodeGetDependentNodes(tail[0], NULL, NULL, NULL));
+  end_in_order(stream, 3, 3);
+  EXPECT_OK(cudaStreamDestroy(side));
+}
+
 static void rule_a_fork_may_be_joined_through_another(void) {
   cudaStream_t stream = begin(GLOBAL), side = make_stream(), far = make_stream();
   EXPECT_OK(work(stream, 0));
@@ -353,6 +378,7 @@ static const rule_t capture_rules[] = {
     RULE(a_fork_with_work_must_be_joined),
     RULE(a_fork_without_work_needs_no_join),
     RULE(work_after_the_join_must_be_joined_too),
+    RULE(a_branch_ends_at_a_node_without_dependents),
     RULE(a_fork_may_be_joined_through_another),
     RULE(an_event_is_recorded_anew),
     RULE(a_joined_stream_may_be_destroyed),

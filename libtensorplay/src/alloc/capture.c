@@ -10,6 +10,7 @@ struct tp__capture {
   tp_stream_t *stream;  /* where it began */
   _Atomic uint64_t id;  /* 0 until somebody asked */
   tp__draws_t *draws;
+  tp__failure_t failure; /* under the lock */
   tp__capture_t *next;
 };
 
@@ -104,6 +105,16 @@ void tp__capture_disown(tp__block_t *block) {
   tp__heap_lock(heap);
   block->capture = 0;
   tp__heap_unlock(heap);
+}
+
+tp_stream_t *tp__capture_stream(const tp__capture_t *capture) { return capture->stream; }
+
+tp__failure_t *tp__capture_failure(tp__capture_t *capture) { return &capture->failure; }
+
+void tp__capture_each(void (*visit)(tp__capture_t *capture, void *context), void *context) {
+  pthread_mutex_lock(&lock);
+  for (tp__capture_t *capture = captures; capture; capture = capture->next) visit(capture, context);
+  pthread_mutex_unlock(&lock);
 }
 
 void tp__capture_route(tp__request_t *request) {

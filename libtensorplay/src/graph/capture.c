@@ -3,7 +3,8 @@
 #include "../alloc/alloc.h" /* captures underway */
 #include "graph.h"
 
-/* No capture begins while tp_graph_prepare waits: the wait would break it. */
+/* One capture begins at a time, so that of two on one stream one is refused, and none while tp_graph_prepare waits,
+ * which would break it. */
 static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
 
 tp_status_t tp_graph_prepare(int32_t device) {
@@ -41,11 +42,10 @@ static tp_status_t check(const tp_graph_t *graph, const tp_stream_t *stream, con
 
 static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStreamCaptureMode mode,
                          const char *operation) {
-  pthread_mutex_lock(&beginning);
+  tp__failure_watch();
   graph->capture = tp__capture_begin(graph->mempool, stream);
-  cudaError_t error = graph->capture ? cudaStreamBeginCapture(tp__stream_cuda(stream), mode) : cudaSuccess;
-  pthread_mutex_unlock(&beginning);
   if (!graph->capture) return TP_HOST_MEMORY;
+  cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(stream), mode);
   if (error) {
     tp__capture_end(graph->capture);
     graph->capture = NULL;
@@ -68,6 +68,7 @@ tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream, tp_me
     return tp__error_set(TP_INVALID_ARGUMENT, operation, "got mode %d, expected one of TP_CAPTURE_*", mode);
   TP_TRY(tp__device_enter(tp_stream_device(stream), operation));
   pthread_mutex_lock(&graph->lock);
+  pthread_mutex_lock(&beginning);
   tp_status_t status = check(graph, stream, operation);
   if (!status) {
     if (mempool) tp__mempool_retain(mempool);
@@ -75,6 +76,7 @@ tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream, tp_me
     status = graph->mempool ? begin(graph, stream, (enum cudaStreamCaptureMode)mode, operation) : TP_HOST_MEMORY;
     if (status) tp__graph_discard(graph);
   }
+  pthread_mutex_unlock(&beginning);
   pthread_mutex_unlock(&graph->lock);
   return status;
 }
@@ -102,9 +104,10 @@ static tp_status_t end(tp_graph_t *graph, const char *operation) {
   if (graph->state != TP_GRAPH_CAPTURING)
     return tp__error_set(TP_STATE, operation, "no capture of this graph is underway: begin one first");
   TP_TRY(tp__device_enter(graph->device, operation));
+  tp__ending_t ending;
+  tp__failure_look(graph->capture, &ending);
   cudaError_t error = tp__graph_end(graph, &graph->graph);
-  tp_status_t status =
-      error ? tp__error_set_cuda(error, operation, "cudaStreamEndCapture") : instantiate(graph, operation);
+  tp_status_t status = error ? tp__failure_set(&ending, error, operation) : instantiate(graph, operation);
   if (status)
     tp__graph_discard(graph);
   else

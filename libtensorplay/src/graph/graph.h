@@ -1,6 +1,6 @@
-/* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; node.c:
- * kernels in front of what was captured; replay.c; dot.c. Calls inside the folder go from capture.c and replay.c to
- * graph.c and node.c. */
+/* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; failure.c:
+ * what broke it; node.c: kernels in front of what was captured; replay.c; dot.c. Calls inside the folder go from
+ * capture.c and replay.c to graph.c, failure.c and node.c. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 
@@ -49,6 +49,19 @@ tp_status_t tp__node_put_first(cudaGraph_t graph, const tp__first_t *first, cuda
 /* From now on launches of the executable graph give that node these blocks and arguments. */
 tp_status_t tp__node_renew(cudaGraphExec_t exec, cudaGraphNode_t node, const tp__first_t *first,
                            const char *operation);
+
+/* ---- failure.c ---- */
+/* From now on, failures are noted with the captures that they break. */
+void tp__failure_watch(void);
+/* What is known of a capture before cudaStreamEndCapture, and only then. */
+typedef struct tp__ending {
+  const tp_stream_t *stream; /* where it began */
+  tp__failure_t failure;
+  char loose[512];           /* streams that are not joined, as text */
+} tp__ending_t;
+void tp__failure_look(tp__capture_t *capture, tp__ending_t *out);
+/* Fills the slot with that, for an end that CUDA has refused. */
+tp_status_t tp__failure_set(const tp__ending_t *ending, cudaError_t error, const char *operation);
 
 /* ---- capture.c ---- */
 /* Ends the capture that is underway, for good or for nothing: CUDA's answer. Under the lock. */

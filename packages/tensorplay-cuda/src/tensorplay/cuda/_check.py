@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorplay import _operands, _plugins, errors
 
-from . import _reports, _shortage
+from . import _origins, _reports, _shortage
 from ._library import native
 from ._tables import STATUSES
 
@@ -20,6 +20,7 @@ _OUT_OF_MEMORY, _ORDER = _CODES["OUT_OF_MEMORY"], _CODES["ORDER"]
 # A size may fit as it is, but not rounded up to a block; an index may be one of earlier work that a call waits for.
 _NOT_THE_ARGUMENTS = {_CODES["STATE"], _CODES["OVERFLOW"], _CODES["INDEX"]}
 _INITIALIZATION_ERROR = 3  # cudaErrorInitializationError
+_CAPTURE_ERRORS = range(900, 909)  # cudaErrorStreamCaptureUnsupported to cudaErrorStreamCaptureWrongThread
 
 
 def failure() -> errors.TensorPlayError:
@@ -32,6 +33,8 @@ def failure() -> errors.TensorPlayError:
     kind: type[errors.TensorPlayError] = getattr(errors, exception)
     if issubclass(kind, errors.AcceleratorError):
         code = native.tp_error_cuda_code()
+        if code in _CAPTURE_ERRORS and (frame := _origins.program_frame()):
+            native.tp_capture_note_place(f"{frame.f_code.co_filename}:{frame.f_lineno}".encode())
         if native.is_forked and code == _INITIALIZATION_ERROR:
             text += " (CUDA was started before this process was forked: use the start method 'spawn')"
         return kind(text, code, _text(native.tp_error_cuda_name()), _text(native.tp_error_operation()))

@@ -8,9 +8,10 @@ it share the number `NO_ROOM`. Stacks that nothing refers to any more stay until
 from __future__ import annotations
 
 import atexit
+import sys
 from collections.abc import Iterable
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import tensorplay
@@ -31,6 +32,14 @@ _REASONS = {
     NO_ROOM: f"(not recorded: more than {ROOM} different stacks)",
 }
 _FORGOTTEN = "(forgotten: memory history was started anew since)"
+
+
+def program_frame() -> FrameType | None:
+    """The innermost frame of the calling thread outside of this package; None in a thread that runs no Python."""
+    frame: FrameType | None = sys._getframe().f_back
+    while frame and frame.f_back and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return frame
 
 
 def listen(name: str, on: bool) -> None:

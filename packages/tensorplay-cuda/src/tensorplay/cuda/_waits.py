@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import atexit
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
-import tensorplay
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check
 from ._library import native
+from ._origins import program_frame
 
 _MODES = {"default": 0, "warn": 1, "error": 2}  # TP_WAIT_SILENT, TP_WAIT_TOLD, TP_WAIT_REFUSED
-_OWN = tuple(f"{Path(folder)}/" for folder in tensorplay.__path__)
 
 _mode = 0
 
@@ -60,9 +57,7 @@ def _apply() -> None:
 
 def _warn(operation: Any) -> int:
     """C's hook: 1 when a filter has made an error of the warning."""
-    frame = sys._getframe().f_back
-    while frame and frame.f_back and frame.f_code.co_filename.startswith(_OWN):
-        frame = frame.f_back
+    frame = program_frame()
     text = f"{native.ffi.string(operation).decode()}: waits for the device"
     try:
         if frame is None:  # a thread that runs no Python

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import gc
-from os import PathLike, fspath
+from os import PathLike, fsencode
 from types import TracebackType
 from typing import Any
 
-from tensorplay.errors import DTypeError, InvalidArgumentError
+from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
 
 from ._check import check, failure
 from ._current import StreamContext
@@ -78,25 +78,32 @@ class CUDAGraph:
         shared = None if pool is None else _pool_id(pool)
         context = StreamContext(stream)
         context.__enter__()
-        status = native.tp_graph_capture_begin(
-            self._pointer,
-            native.tp_stream_current(CURRENT),
-            native.NULL if shared is None else shared._pool,
-            _MODES[capture_error_mode],
-        )
-        if status:
-            error = failure()
+        try:
+            check(
+                native.tp_graph_capture_begin(
+                    self._pointer,
+                    native.tp_stream_current(CURRENT),
+                    native.NULL if shared is None else shared._pool,
+                    _MODES[capture_error_mode],
+                )
+            )
+        except BaseException:
             context.__exit__(None, None, None)
-            raise error
+            raise
         self._context = context
 
     def capture_end(self) -> None:
-        """Ends the capture and compiles the graph (`tp_graph_capture_end`). After a failure the graph is empty."""
-        status = native.tp_graph_capture_end(self._pointer)
-        error = failure() if status else None
-        self._leave()
-        if error is not None:
-            raise error
+        """Ends the capture and compiles the graph (`tp_graph_capture_end`).
+
+        Raises
+        ------
+        AcceleratorError
+            Something broke the capture, which the text names with its line of the program; the graph is empty then.
+        """
+        try:
+            check(native.tp_graph_capture_end(self._pointer))
+        finally:
+            self._leave()
 
     def replay(self, stream: Stream | None = None) -> None:
         """Runs the graph once, on the current stream of its device or on the one given (`tp_graph_replay`)."""
@@ -211,7 +218,11 @@ def is_current_stream_capturing() -> bool:
 
 def export_dot(graph: CUDAGraph, path: str | PathLike[str]) -> None:
     """Writes a graph in the language DOT, as `CUDAGraph.debug_dump`."""
-    check(native.tp_graph_write_dot(graph._pointer, fspath(path).encode(), graph._is_verbose))
+    try:
+        check(native.tp_graph_write_dot(graph._pointer, fsencode(path), graph._is_verbose))
+    except AcceleratorError:
+        open(path, "ab").close()  # Raises the system's own reason, where that is what failed.
+        raise
 
 
 def _stream_of_captures() -> Stream:
