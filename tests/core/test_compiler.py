@@ -1,4 +1,4 @@
-"""The registry of compiler backends."""
+"""Compiling: `compile`, and the registry of backends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tensorplay import compiler
+import tensorplay as tp
+from tensorplay import compiler, nn
 from tensorplay.compiler import backends, registry
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
@@ -56,3 +57,92 @@ def test_a_shipped_module_is_imported_when_asked_for(tmp_path: Path, monkeypatch
     monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
     assert "shipped_here" in compiler.list_backends()
     assert compiler.lookup_backend("shipped_here")(len, []) == "compiled"
+
+
+def tracing(log: list[Any]) -> Any:
+    """A backend that notes what it is given."""
+
+    def backend(function: Any, inputs: Any, **options: Any) -> Any:
+        log.append((function, inputs, options))
+        return lambda *args, **kwargs: ("compiled", function(*args, **kwargs))
+
+    return backend
+
+
+def test_the_backend_gets_the_first_calls_tensors() -> None:
+    log: list[Any] = []
+
+    def function(x: tp.Tensor, n: int, *, y: tp.Tensor) -> tp.Tensor:
+        return x + n + y
+
+    compiled = tp.compile(function, backend=tracing(log), options={"depth": 3})
+    assert log == []
+    assert compiled.compiled is None
+    x, y = tp.ones(1), tp.zeros(1)
+    for _ in range(2):
+        kind, result = compiled(x, 2, y=y)
+        assert (kind, result.tolist()) == ("compiled", [3])
+    ((given, inputs, options),) = log
+    assert given is function
+    assert inputs[0] is x
+    assert inputs[1] is y
+    assert options == {"depth": 3}
+    assert compiled.compiled is not None
+
+
+def test_compile_is_a_decorator() -> None:
+    log: list[Any] = []
+
+    @tp.compile(backend=tracing(log), fullgraph=True)
+    def double(x: int) -> int:
+        """Twice."""
+        return 2 * x
+
+    assert double(4) == ("compiled", 8)
+    assert log[0][2] == {"fullgraph": True}
+    assert (double.__name__, double.__doc__) == ("double", "Twice.")
+    assert "double" in repr(double)
+
+
+def test_a_compiled_method_knows_its_object() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.count = 0
+
+        @tp.compile(backend=tracing([]))
+        def add(self, n: int) -> int:
+            self.count += n
+            return self.count
+
+    counter = Counter()
+    assert counter.add(2) == ("compiled", 2)
+    assert counter.add(3) == ("compiled", 5)
+    assert Counter.add(counter, 1) == ("compiled", 6)
+
+
+def test_a_compiled_module_has_the_modules_attributes() -> None:
+    model = nn.Linear(2, 3)
+    compiled = tp.compile(model, backend=tracing([]))
+    assert compiled.in_features == 2
+    assert [name for name, _ in compiled.named_parameters()] == ["weight", "bias"]
+    assert compiled.eval() is model
+    assert compiled(tp.ones(1, 2))[1].shape == (1, 3)
+    with pytest.raises(AttributeError, match="no_such"):
+        compiled.no_such  # noqa: B018
+
+
+def test_compile_refuses_early() -> None:
+    with pytest.raises(InvalidArgumentError, match="got 'nothing'"):
+        tp.compile(len, backend="nothing")
+    with pytest.raises(DTypeError, match="compile: got 3, expected a callable"):
+        tp.compile(3, backend=tracing([]))  # type: ignore[arg-type]
+    assert tp.compile(len, backend="identity_of_nobody", disable=True) is len
+
+
+def test_compiling_needs_no_device() -> None:
+    if "cudagraphs" not in compiler.list_backends():
+        pytest.skip("tensorplay-cuda is not installed")
+    from tensorplay.compiler.backends.cudagraphs import cudagraphs
+
+    compiled = tp.compile(lambda x: x + 1, backend=cudagraphs)
+    assert [compiled(tp.ones(1)).item() for _ in range(2)] == [2, 2]

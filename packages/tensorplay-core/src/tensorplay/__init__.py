@@ -131,6 +131,7 @@ from ._pinned import pin_memory
 from ._print import set_printoptions
 from ._tensor import Tensor
 from ._version import __version__
+from .compiler import compile
 from .errors import AcceleratorError, OutOfMemoryError
 from .random import initial_seed, manual_seed
 from .serialization import load, save
@@ -161,6 +162,7 @@ __all__ = [
     "cdouble",
     "cfloat",
     "chunk",
+    "compile",
     "complex64",
     "complex128",
     "concat",
@@ -291,7 +293,7 @@ _plugins.register(_host_backend)
 _placeholder.fill_in(__name__)
 
 # Parts that are imported when they are first named.
-_PARTS = ("accelerator", "compiler", "cuda", "nn", "testing")
+_PARTS = ("accelerator", "cuda", "nn", "testing")
 
 
 def __getattr__(name: str) -> _Any:

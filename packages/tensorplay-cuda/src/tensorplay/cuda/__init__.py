@@ -35,7 +35,7 @@ from .device import (
     synchronize,
     unavailable_reason,
 )
-from .graphs import CUDAGraph, graph, is_current_stream_capturing
+from .graphs import CUDAGraph, graph, is_current_stream_capturing, make_graphed_callables
 from .memory import (
     MemPool,
     caching_allocator_alloc,
@@ -108,6 +108,7 @@ __all__ = [
     "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

@@ -14,12 +14,20 @@ from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
 
 from ._check import check, failure
 from ._current import StreamContext
+from ._graphed import make_graphed_callables
 from ._library import native
 from ._mempool import PoolId, graph_pool_handle
 from .device import CURRENT
 from .streams import Stream, pointer_of
 
-__all__ = ["CUDAGraph", "export_dot", "graph", "graph_pool_handle", "is_current_stream_capturing"]
+__all__ = [
+    "CUDAGraph",
+    "export_dot",
+    "graph",
+    "graph_pool_handle",
+    "is_current_stream_capturing",
+    "make_graphed_callables",
+]
 
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}  # TP_CAPTURE_*
 

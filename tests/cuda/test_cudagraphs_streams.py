@@ -1,0 +1,99 @@
+"""Streams, threads and devices that call one function of the compiler backend."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+import tensorplay as tp
+from tensorplay import cuda
+from tensorplay.compiler.backends.cudagraphs import CudaGraphManager
+from tensorplay.testing import explore_orders
+
+pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
+needs_emulation = pytest.mark.usefixtures("emulated")
+
+
+def test_two_devices(two_devices: tuple[str, str]) -> None:
+    manager = CudaGraphManager(lambda x: x * 2)
+    for value in (1.0, 2.0, 3.0):
+        for device in two_devices:
+            result = manager(tp.full((2,), value, device=device))
+            assert str(result.device) == device
+            assert result.tolist() == [2 * value] * 2
+    assert cuda.current_device() == 0
+    assert manager.statistics()["captures"] == 2
+    assert manager(tp.ones(1, device="cuda:1")).tolist() == [2]
+    mixed = CudaGraphManager(lambda x, y: x.cpu() + y.cpu(), warmup=0)
+    assert mixed(tp.ones(1, device="cuda:0"), tp.ones(1, device="cuda:1")).tolist() == [2]
+    assert "cuda:0, cuda:1, expected one CUDA device" in mixed.refusals()[0]
+
+
+@needs_emulation
+def test_calls_on_other_streams_wait_for_each_other() -> None:
+    def run() -> None:
+        manager = CudaGraphManager(lambda x: x + 1 + 1)
+        results = []
+        for number in range(5):
+            with cuda.stream(cuda.Stream()):
+                results.append(manager(tp.full((64,), float(number), device="cuda")))
+        cuda.synchronize()
+        assert [result.tolist() for result in results] == [[number + 2] * 64 for number in range(5)]
+
+    explore_orders(run, range(16))
+
+
+@needs_emulation
+def test_the_memory_of_a_result_of_a_warm_up_waits_for_the_stream_that_called() -> None:
+    def run() -> None:
+        manager = CudaGraphManager(lambda x: x + 1)
+        result = manager(tp.ones(64, device="cuda"))
+        (side,) = manager._sides.values()
+        doubled = result * 2
+        del result
+        with cuda.stream(side):
+            tp.full((64,), 9.0, device="cuda")
+        assert doubled.tolist() == [4] * 64
+
+    explore_orders(run, range(16))
+
+
+@needs_emulation
+@pytest.mark.parametrize("end", [lambda managers: managers[0].clear(), lambda managers: managers.clear()])
+def test_the_memory_of_a_graph_waits_for_its_last_replay(end: Callable[[list[CudaGraphManager]], None]) -> None:
+    def run() -> None:
+        managers = [CudaGraphManager(lambda x: x + 1, warmup=0)]
+        managers[0](tp.zeros(64, device="cuda"))
+        side = cuda.Stream()
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            result = managers[0](tp.ones(64, device="cuda"))
+        end(managers)
+        kept = [tp.full((64,), 9.0, device="cuda") for _ in range(4)]
+        cuda.synchronize()
+        assert result.tolist() == [2] * 64
+        assert kept[0].tolist() == [9] * 64
+
+    explore_orders(run, range(16))
+
+
+def test_threads_share_a_manager() -> None:
+    manager = CudaGraphManager(lambda x: (x + 1) * 2)
+    wrong: list[float] = []
+
+    def work(number: int) -> None:
+        with cuda.stream(cuda.Stream()):
+            for step in range(20):
+                result = manager(tp.full((10,), float(number * step), device="cuda")).sum().item()
+                if result != 20 * (number * step + 1):
+                    wrong.append(result)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert manager.statistics()["calls"] == 80
