@@ -111,7 +111,7 @@ def test_what_cannot_be_graphed_is_refused() -> None:
     module.register_forward_hook(lambda module, args, result: None)
     with pytest.raises(StateError, match="hooks"):
         cuda.make_graphed_callables(module, (x,))
-    with pytest.raises(StateError, match="part of a graph"):
+    with pytest.raises(StateError, match="is being captured"):
         cuda.make_graphed_callables(lambda x: x.item(), (tp.zeros((), device="cuda"),))
     assert not cuda.is_current_stream_capturing()
 

@@ -9,10 +9,11 @@ from tensorplay import Tensor
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
 from . import graphs
+from ._current import current_stream, stream
 from ._mempool import PoolId, graph_pool_handle
 from ._tree import flatten, unflatten
 from .device import device as device_context
-from .streams import Stream, current_stream, stream
+from .streams import Stream
 
 
 class GraphedCall:
