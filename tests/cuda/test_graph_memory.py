@@ -58,8 +58,8 @@ def test_a_recorded_block_is_used_again_once_its_stream_is_joined() -> None:
     g = cuda.CUDAGraph()
     with graphs.graph(g):
         main = cuda.current_stream()
-        side.wait_stream(main)
         kept = tensorplay.zeros(6_000_000, device="cuda")
+        side.wait_stream(main)
         address = kept.data_ptr()
         with cuda.stream(side):
             total = kept.sum()
