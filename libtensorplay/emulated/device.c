@@ -123,6 +123,11 @@ static cudaError_t give(int *out, int value) {
   return cudaSuccess;
 }
 
+/* As new as the headers. */
+cudaError_t cudaDriverGetVersion(int *version) {
+  EMU_RETURN(cudaDriverGetVersion, false, give(version, CUDART_VERSION));
+}
+
 static cudaError_t count(int *out) {
   if (!out) return cudaErrorInvalidValue;
   *out = emu_device_count();

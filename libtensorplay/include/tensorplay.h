@@ -804,6 +804,26 @@ TP_API tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream
 TP_API tp_status_t tp_graph_capture_end(tp_graph_t *graph);
 /* A release function: ends a capture that is underway, for nothing. */
 TP_API void tp_graph_capture_abandon(tp_graph_t *graph);
+/* 1 when the stream's work goes into the capture of this graph or into an open body of it, else 0. Starts nothing. */
+TP_API int32_t tp_graph_is_capturing(tp_graph_t *graph, const tp_stream_t *stream);
+
+/* In a capture, a conditional node behind what `stream` holds, which takes part in the capture, or in the body that is
+ * open innermost. Each replay reads the predicate, one bool, when it comes there. What is queued on the stream that is
+ * returned, until tp_graph_end_body, is the body. `if`: done where the predicate is true; `while`: again and again as
+ * long as it is. Status: STATE, DEVICE, DTYPE, SHAPE, HOST_MEMORY, CUDA; what fails after the checks breaks the graph,
+ * whose capture can then only end with STATE. */
+TP_API tp_stream_t *tp_graph_begin_if(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream);
+TP_API tp_stream_t *tp_graph_begin_while(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream);
+/* What is done when the body of the if node was not, which is the last that `stream` holds. Status: also UNAVAILABLE
+ * before CUDA 12.8. */
+TP_API tp_stream_t *tp_graph_begin_else(tp_graph_t *graph, tp_stream_t *stream);
+/* Ends the innermost body. That of a while node reads its predicate once more, unless tp_graph_set_condition was called
+ * in it. Whatever the status, the body has ended. */
+TP_API tp_status_t tp_graph_end_body(tp_graph_t *graph);
+/* A release function: ends the innermost body, if any, for nothing, which breaks the graph. */
+TP_API void tp_graph_abandon_body(tp_graph_t *graph);
+/* The innermost body's node goes by this predicate, as it is when the work of `stream` comes here. Captured. */
+TP_API tp_status_t tp_graph_set_condition(tp_graph_t *graph, const tp_tensor_t *predicate, tp_stream_t *stream);
 
 /* Says where in the program the thread's last failure happened: captures that it has broken name the place at their
  * end. Runs now, cannot fail. */

@@ -132,6 +132,9 @@ bool tp__stream_is_capturing(const tp_stream_t *stream);
 uint64_t tp__stream_capture(const tp_stream_t *stream);
 /* Calls `visit` with those of the device's streams that the library has made. */
 void tp__stream_each(int32_t device, void (*visit)(const tp_stream_t *stream, void *context), void *context);
+/* Where bodies of conditional nodes on the stream are captured: always the same one, so that memory that they reuse is
+ * ordered as the stream is; it has one in turn. The device is entered. NULL with HOST_MEMORY, CUDA. */
+tp_stream_t *tp__stream_body(tp_stream_t *stream, const char *operation);
 
 /* ---- event.c ---- */
 /* Whether what the stream does with the event now becomes a node of a graph: an external event, in a capture. */
@@ -172,6 +175,9 @@ typedef struct tp__capture tp__capture_t;
  * the capture is a user of the pool until then. Everything runs on: captures on other streams, other threads. NULL
  * with HOST_MEMORY. */
 tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream);
+/* The same for a body of a conditional node, which is captured by itself: it allocates from the pool of the outermost
+ * capture, and as a part of it. */
+tp__capture_t *tp__capture_begin_body(tp__capture_t *outermost, tp_stream_t *stream);
 /* Release function. */
 void tp__capture_end(tp__capture_t *capture);
 /* CUDA's number of the capture, which no other one of the process has; 0 before cudaStreamBeginCapture. */

@@ -1,7 +1,7 @@
 /* Streams: one interned object per CUDA stream, kept for the life of the process, and the current stream of
  * each thread on each device. CUDA's streams are made 32 at a time, at the first use of a priority, and
  * handed out in turn: a program that makes streams without end then uses a bounded number of them, and the
- * allocator's memory per stream stays bounded as well. */
+ * allocator's memory per stream stays bounded as well. Bodies of conditional nodes have one for each stream. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,16 @@ enum {
   STREAMS_PER_PRIORITY = 32,
   MAX_PRIORITIES = 16, /* devices have at most 8; further levels share the most urgent one that is kept */
   OF_CAPTURES_ID = 1 + MAX_PRIORITIES * STREAMS_PER_PRIORITY,
-  FIRST_EXTERNAL_ID,
+  FIRST_SINGLE_ID,
 };
 
 struct tp_stream {
   int32_t device;
   int32_t priority;
   int32_t id;
+  bool is_external;
   cudaStream_t cuda;
+  tp_stream_t *body; /* NULL until it is first asked for; under the device's lock */
 };
 
 typedef struct stream_pool {
@@ -172,30 +174,39 @@ tp_stream_t *tp_stream_of_captures(int32_t device) {
   return error ? NULL : stream;
 }
 
-void tp__stream_each(int32_t device, void (*visit)(const tp_stream_t *stream, void *context), void *context) {
-  device_streams_t *self = &all_streams[device];
-  pthread_mutex_lock(&self->lock);
-  if (self->of_captures.cuda) visit(&self->of_captures, context);
-  for (int32_t level = 0; level < MAX_PRIORITIES; level++) {
-    for (int32_t i = 0; self->pools[level] && i < STREAMS_PER_PRIORITY; i++) {
-      visit(&self->pools[level]->streams[i], context);
-    }
+/* ---- streams that are made one by one: those of others, and of bodies ---- */
+
+typedef struct single {
+  tp_stream_t stream;
+  struct single *next;
+} single_t;
+
+static single_t *singles[TP_MAX_DEVICES]; /* guarded by the device's lock */
+static int32_t single_counts[TP_MAX_DEVICES];
+
+/* Without a handle; NULL without host memory. Under the lock. */
+static tp_stream_t *add_single(int32_t device, int32_t priority, const char *operation) {
+  single_t *single = malloc(sizeof *single);
+  if (!single) {
+    tp__error_set(TP_HOST_MEMORY, operation, "no host memory to note a stream");
+    return NULL;
   }
-  pthread_mutex_unlock(&self->lock);
+  int32_t id = FIRST_SINGLE_ID + single_counts[device]++;
+  *single = (single_t){{.device = device, .priority = priority, .id = id}, singles[device]};
+  singles[device] = single;
+  return &single->stream;
 }
 
-/* ---- streams of others ---- */
+/* Takes back the last one. */
+static void drop_single(int32_t device) {
+  single_t *single = singles[device];
+  singles[device] = single->next;
+  single_counts[device]--;
+  free(single);
+}
 
-typedef struct external {
-  tp_stream_t stream;
-  struct external *next;
-} external_t;
-
-static external_t *externals[TP_MAX_DEVICES]; /* guarded by the device's lock */
-static int32_t external_counts[TP_MAX_DEVICES];
-
-/* One of ours by its handle. Under the lock. */
-static tp_stream_t *find_own(int32_t device, cudaStream_t handle) {
+/* One of ours by its handle, or one that is known already. Under the lock. */
+static tp_stream_t *find_known(int32_t device, cudaStream_t handle) {
   if (all_streams[device].of_captures.cuda == handle) return &all_streams[device].of_captures;
   for (int32_t level = 0; level < MAX_PRIORITIES; level++) {
     stream_pool_t *pool = all_streams[device].pools[level];
@@ -203,25 +214,42 @@ static tp_stream_t *find_own(int32_t device, cudaStream_t handle) {
       if (pool->streams[i].cuda == handle) return &pool->streams[i];
     }
   }
-  return NULL;
+  single_t *single = singles[device];
+  while (single && single->stream.cuda != handle) single = single->next;
+  return single ? &single->stream : NULL;
 }
 
 static tp_status_t find_external(int32_t device, cudaStream_t handle, tp_stream_t **out) {
   const char *operation = "stream_external";
-  if ((*out = find_own(device, handle))) return TP_OK;
-  for (external_t *external = externals[device]; external; external = external->next) {
-    *out = &external->stream;
-    if (external->stream.cuda == handle) return TP_OK;
-  }
+  if ((*out = find_known(device, handle))) return TP_OK;
   int priority;
   TP_TRY_CUDA(cudaStreamGetPriority(handle, &priority), operation);
-  external_t *external = malloc(sizeof *external);
-  if (!external) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to note a stream");
-  int32_t id = FIRST_EXTERNAL_ID + external_counts[device]++;
-  *external = (external_t){{.device = device, .priority = priority, .id = id, .cuda = handle}, externals[device]};
-  externals[device] = external;
-  *out = &external->stream;
+  if (!(*out = add_single(device, priority, operation))) return TP_HOST_MEMORY;
+  (*out)->cuda = handle;
+  (*out)->is_external = true;
   return TP_OK;
+}
+
+static tp_status_t make_body(tp_stream_t *stream, const char *operation) {
+  tp_stream_t *body = add_single(stream->device, stream->priority, operation);
+  if (!body) return TP_HOST_MEMORY;
+  cudaError_t error = cudaStreamCreateWithPriority(&body->cuda, cudaStreamNonBlocking, stream->priority);
+  if (error) {
+    drop_single(stream->device);
+    return tp__error_set_cuda(error, operation, "cudaStreamCreateWithPriority");
+  }
+  stream->body = body;
+  return TP_OK;
+}
+
+tp_stream_t *tp__stream_body(tp_stream_t *stream, const char *operation) {
+  pthread_mutex_t *lock = &all_streams[stream->device].lock;
+  enum cudaStreamCaptureMode mode = tp__capture_relax();
+  pthread_mutex_lock(lock);
+  tp_status_t status = stream->body ? TP_OK : make_body(stream, operation);
+  pthread_mutex_unlock(lock);
+  tp__capture_restore(mode);
+  return status ? NULL : stream->body;
 }
 
 tp_stream_t *tp_stream_external(int32_t device, uintptr_t handle) {
@@ -236,6 +264,21 @@ tp_stream_t *tp_stream_external(int32_t device, uintptr_t handle) {
   return status ? NULL : stream;
 }
 
+void tp__stream_each(int32_t device, void (*visit)(const tp_stream_t *stream, void *context), void *context) {
+  device_streams_t *self = &all_streams[device];
+  pthread_mutex_lock(&self->lock);
+  if (self->of_captures.cuda) visit(&self->of_captures, context);
+  for (int32_t level = 0; level < MAX_PRIORITIES; level++) {
+    for (int32_t i = 0; self->pools[level] && i < STREAMS_PER_PRIORITY; i++) {
+      visit(&self->pools[level]->streams[i], context);
+    }
+  }
+  for (const single_t *single = singles[device]; single; single = single->next) {
+    if (!single->stream.is_external) visit(&single->stream, context);
+  }
+  pthread_mutex_unlock(&self->lock);
+}
+
 /* ---- description ---- */
 
 int32_t tp_stream_device(const tp_stream_t *stream) { return stream->device; }
@@ -248,7 +291,7 @@ cudaStream_t tp__stream_cuda(const tp_stream_t *stream) { return stream->cuda; }
 
 int32_t tp__stream_id(const tp_stream_t *stream) { return stream->id; }
 
-bool tp__stream_is_external(const tp_stream_t *stream) { return stream->id >= FIRST_EXTERNAL_ID; }
+bool tp__stream_is_external(const tp_stream_t *stream) { return stream->is_external; }
 
 bool tp__stream_is_capturing(const tp_stream_t *stream) {
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;

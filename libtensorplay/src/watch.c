@@ -38,6 +38,12 @@ void tp__watch_forget(tp__watch_t *watch) {
   *watch = (tp__watch_t){.capture = 0};
 }
 
+void tp__watch_move(tp__watch_t *watch, const tp_stream_t *stream) {
+  pthread_mutex_lock(&lock);
+  watch->capture = tp__stream_capture(stream);
+  pthread_mutex_unlock(&lock);
+}
+
 void tp__watch_predicate(tp__watch_t *watch, const void *memory, size_t nbytes) {
   pthread_mutex_lock(&lock);
   watch->predicate = memory;

@@ -14,6 +14,9 @@ static inline bool tp__order_is_on(void) {
 /* All of these do nothing while the checker is off. They are told of waits that were queued, or have ended: of a stream
  * for all that another holds, of a stream for an event, and of the program. The allocator's own waits are not told. */
 void tp__order_wait(tp_stream_t *stream, tp_stream_t *other);
+/* The same where a body of a conditional node begins or ends: each is a capture of its own, and in one order with the
+ * outermost one, whose number is given. `stream` takes part in its capture by now. */
+void tp__order_pass(tp_stream_t *stream, tp_stream_t *from, uint64_t outermost);
 typedef struct tp__order_point tp__order_point_t; /* what an event stands for; NULL before it is recorded */
 void tp__order_record(_Atomic(tp__order_point_t *) *point, tp_stream_t *stream);
 void tp__order_wait_point(tp_stream_t *stream, _Atomic(tp__order_point_t *) *point);
@@ -36,7 +39,7 @@ void tp__order_record_stream(const void *memory, tp_stream_t *stream);
 void tp__order_free(const void *memory);
 /* No work uses it any more. */
 void tp__order_forget(const void *memory, size_t nbytes);
-/* The capture that began on the stream has ended. */
+/* The capture that began on the stream has ended; of a body nothing is forgotten before the capture around it has. */
 void tp__order_end_capture(const tp_stream_t *stream);
 /* Where the storage begins that the address lies in; the address itself where none is known. */
 const void *tp__order_storage(const void *memory);
@@ -76,6 +79,8 @@ void tp__watch_begin(tp__watch_t *watch, tp_stream_t *stream, tp__watch_t *aroun
 /* Release functions. The second gives up what was noted, after the end. */
 void tp__watch_end(tp__watch_t *watch);
 void tp__watch_forget(tp__watch_t *watch);
+/* The capture that was noted goes on as the one that the stream takes part in now. */
+void tp__watch_move(tp__watch_t *watch, const tp_stream_t *stream);
 /* From now on is_written tells whether work in the capture, or in bodies in it, writes there. */
 void tp__watch_predicate(tp__watch_t *watch, const void *memory, size_t nbytes);
 

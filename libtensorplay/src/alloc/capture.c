@@ -1,6 +1,7 @@
 /* Captures underway, and which requests are part of one: those on the stream where it began and on all that forked from
- * it, which CUDA tells by the number of the capture. A capture that another library has begun is none of ours, and its
- * streams allocate as they always do. */
+ * it, which CUDA tells by the number of the capture. Bodies of conditional nodes are captures of their own to CUDA, and
+ * to the program a part of the outermost one. A capture that another library has begun is none of ours, and its streams
+ * allocate as they always do. */
 #include <stdlib.h>
 
 #include "alloc.h"
@@ -11,6 +12,7 @@ struct tp__capture {
   _Atomic uint64_t id;  /* 0 until somebody asked */
   tp__draws_t *draws;
   tp__failure_t failure; /* under the lock */
+  tp__capture_t *outermost; /* of a body: what it is a part of */
   tp__capture_t *next;
 };
 
@@ -19,7 +21,7 @@ _Atomic int32_t tp__captures;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; the pools' lock is taken inside of it */
 static tp__capture_t *captures;
 
-tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream) {
+static tp__capture_t *note(tp_mempool_t *mempool, tp_stream_t *stream, tp__capture_t *outermost) {
   tp__capture_t *capture = malloc(sizeof *capture);
   if (!capture) {
     tp__error_set(TP_HOST_MEMORY, "capture_begin", "no host memory to note a capture");
@@ -28,16 +30,26 @@ tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream) {
   tp__mempool_retain(mempool);
   tp__cache_suspend(); /* whose blocks know no capture */
   pthread_mutex_lock(&lock);
-  *capture = (tp__capture_t){.mempool = mempool, .stream = stream, .next = captures};
+  *capture = (tp__capture_t){.mempool = mempool, .stream = stream, .outermost = outermost, .next = captures};
   captures = capture;
   atomic_fetch_add_explicit(&tp__captures, 1, memory_order_release);
   pthread_mutex_unlock(&lock);
+  return capture;
+}
+
+tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream) {
+  tp__capture_t *capture = note(mempool, stream, NULL);
+  if (!capture) return NULL;
   /* Whoever did not see it yet may be about to ask a stream how far it is, which would break its capture. */
   for (int32_t device = 0; device < TP_MAX_DEVICES; device++) {
     tp__heap_lock(tp__heap(device));
     tp__heap_unlock(tp__heap(device));
   }
   return capture;
+}
+
+tp__capture_t *tp__capture_begin_body(tp__capture_t *outermost, tp_stream_t *stream) {
+  return note(outermost->mempool, stream, outermost);
 }
 
 void tp__capture_end(tp__capture_t *capture) {
@@ -123,9 +135,9 @@ void tp__capture_route(tp__request_t *request) {
     pthread_mutex_lock(&lock);
     const tp__capture_t *capture = find(id);
     if (capture) {
-      request->capture = id;
       request->mempool = capture->mempool;
-      tp__mempool_retain(capture->mempool);
+      request->capture = tp__capture_id(capture->outermost ? capture->outermost : capture);
+      tp__mempool_retain(request->mempool);
     }
     pthread_mutex_unlock(&lock);
   }

@@ -83,6 +83,7 @@ tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream, tp_me
 
 cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph) {
   *out_graph = NULL;
+  tp__bodies_abandon(graph);
   tp__watch_end(&graph->watch);
   cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(graph->stream), out_graph);
   if (!error) tp__hold_take(graph->id, &graph->hold);
@@ -105,9 +106,11 @@ static tp_status_t end(tp_graph_t *graph, const char *operation) {
     return tp__error_set(TP_STATE, operation, "no capture of this graph is underway: begin one first");
   TP_TRY(tp__device_enter(graph->device, operation));
   tp__ending_t ending;
+  tp_status_t status = tp__bodies_check(graph, operation);
   tp__failure_look(graph->capture, &ending);
   cudaError_t error = tp__graph_end(graph, &graph->graph);
-  tp_status_t status = error ? tp__failure_set(&ending, error, operation) : instantiate(graph, operation);
+  if (status && error) (void)cudaGetLastError();
+  if (!status) status = error ? tp__failure_set(&ending, error, operation) : instantiate(graph, operation);
   if (status)
     tp__graph_discard(graph);
   else

@@ -32,6 +32,8 @@ void tp__graph_discard(tp_graph_t *graph) {
   graph->mempool = NULL;
   graph->id = 0;
   graph->hold = NULL;
+  graph->last_if = (tp__condition_t){0};
+  graph->is_broken = false;
   graph->graph = NULL;
   graph->exec = NULL;
   graph->point = NULL;

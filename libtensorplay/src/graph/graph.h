@@ -1,6 +1,6 @@
 /* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; failure.c:
- * what broke it; node.c: kernels in front of what was captured; replay.c; dot.c. Calls inside the folder go from
- * capture.c and replay.c to graph.c, failure.c and node.c. */
+ * what broke it; conditional.c; node.c: kernels in front of what was captured; replay.c; dot.c. Calls inside the folder
+ * go from capture.c to conditional.c, from both to failure.c, and from all and replay.c to graph.c and node.c. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 
@@ -15,6 +15,29 @@ typedef enum tp__graph_state {
   TP_GRAPH_CAPTURED,
 } tp__graph_state_t;
 
+/* A conditional node. */
+typedef struct tp__condition {
+  cudaGraphConditionalHandle handle; /* what it tests */
+  cudaGraphNode_t node;
+  cudaGraph_t body;                  /* this and the next are the node's */
+  cudaGraph_t other_body;            /* of an if node: what is done when the first is not; NULL before CUDA 12.8 */
+} tp__condition_t;
+
+/* A body that is being captured, in pieces: a chain of graphs of their own, and between them the nodes of bodies that
+ * stand in this one. */
+typedef struct tp__body {
+  struct tp__body *around; /* NULL: it stands in the graph itself */
+  tp_stream_t *outside;    /* where the node is */
+  tp_stream_t *inside;     /* where the body is captured */
+  tp__capture_t *capture;  /* of the piece that is underway; NULL while a body in this one is open */
+  tp__watch_t watch;       /* of all pieces */
+  tp__condition_t condition;
+  cudaGraph_t graph;       /* one of the two of the condition */
+  cudaGraphNode_t last;    /* of it; NULL: nothing is there yet */
+  bool is_set;             /* it sets the condition by itself */
+  tp_tensor_t *predicate;  /* of a while node */
+} tp__body_t;
+
 struct tp_graph {
   pthread_mutex_t lock; /* of all that follows; CUDA's executable graph is not safe for two threads either */
   tp__graph_state_t state;
@@ -26,6 +49,9 @@ struct tp_graph {
   tp__watch_t watch;      /* of it */
   tp__hold_t *hold;       /* pinned memory of its copies */
   tp__draws_t draws;      /* of it, and of replays */
+  tp__body_t *body;       /* the innermost open one */
+  tp__condition_t last_if; /* the if node whose first body ended last, until another body begins */
+  bool is_broken;         /* a body failed */
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   _Atomic(tp__order_point_t *) point; /* its last launch: CUDA runs one after the other, whatever the streams */
@@ -62,6 +88,12 @@ typedef struct tp__ending {
 void tp__failure_look(tp__capture_t *capture, tp__ending_t *out);
 /* Fills the slot with that, for an end that CUDA has refused. */
 tp_status_t tp__failure_set(const tp__ending_t *ending, cudaError_t error, const char *operation);
+
+/* ---- conditional.c ---- */
+/* Whether all bodies have ended well. Under the lock. */
+tp_status_t tp__bodies_check(const tp_graph_t *graph, const char *operation);
+/* Ends those that are open, for nothing. Under the lock; never fails. */
+void tp__bodies_abandon(tp_graph_t *graph);
 
 /* ---- capture.c ---- */
 /* Ends the capture that is underway, for good or for nothing: CUDA's answer. Under the lock. */

@@ -196,13 +196,13 @@ void tp__order_forget(const void *memory, size_t nbytes) {
   pthread_mutex_unlock(&tp__order_lock);
 }
 
-/* Drops the accesses of one capture. */
-static void drop_captured(uint64_t capture) {
+/* Drops the accesses of one world. */
+static void drop_captured(uint64_t world) {
   for (size_t i = 0; i < storage_count; i++) {
     storage_t *storage = storages[i];
     int32_t kept = 0;
     for (int32_t k = 0; k < storage->count; k++) {
-      if (tp__order_lane_at(storage->accesses[k].lane)->capture == capture) continue;
+      if (tp__order_lane_at(storage->accesses[k].lane)->world == world) continue;
       storage->accesses[kept++] = storage->accesses[k];
     }
     storage->count = kept;
@@ -212,9 +212,9 @@ static void drop_captured(uint64_t capture) {
 void tp__order_end_capture(const tp_stream_t *stream) {
   if (!tp__order_is_on()) return;
   pthread_mutex_lock(&tp__order_lock);
-  for (uint64_t capture; (capture = tp__order_capture_of(stream));) {
-    drop_captured(capture);
-    tp__order_retire(capture);
+  for (uint64_t world; (world = tp__order_world_of(stream));) {
+    drop_captured(world);
+    tp__order_retire(world);
   }
   pthread_mutex_unlock(&tp__order_lock);
 }
@@ -235,7 +235,7 @@ static tp_status_t compare(const storage_t *storage, const access_t *next) {
   for (int32_t i = 0; i < storage->count; i++) {
     const access_t *access = &storage->accesses[i];
     const tp__lane_t *other = tp__order_lane_at(access->lane);
-    if (other->capture != lane->capture) continue;
+    if (other->world != lane->world) continue;
     if (!(access->writes || next->writes) || tp__order_is_before(access->lane, access->time, next->lane)) continue;
     TP_TRY(tp__order_report(&(tp_order_report_t){
         .operations = {access->operation, next->operation},
@@ -253,11 +253,11 @@ static tp_status_t compare(const storage_t *storage, const access_t *next) {
 
 /* A write stands for all before it in its world, a read for the same stream's earlier ones. */
 static bool commit(storage_t *storage, const access_t *next) {
-  uint64_t world = tp__order_lane_at(next->lane)->capture;
+  uint64_t world = tp__order_lane_at(next->lane)->world;
   int32_t kept = 0;
   for (int32_t i = 0; i < storage->count; i++) {
     const access_t *access = &storage->accesses[i];
-    bool same_world = tp__order_lane_at(access->lane)->capture == world;
+    bool same_world = tp__order_lane_at(access->lane)->world == world;
     bool covered = next->writes ? same_world : access->lane == next->lane && !access->writes;
     if (!covered) storage->accesses[kept++] = *access;
   }

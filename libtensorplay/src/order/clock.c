@@ -44,13 +44,22 @@ static int32_t find(const tp_stream_t *stream, uint64_t capture) {
   return -1;
 }
 
+/* All lanes of a capture are of one world, which the first one was told where it is another's. */
+static uint64_t world_of(uint64_t capture) {
+  for (int32_t i = 0; i < lane_count && capture; i++) {
+    if (lanes[i].capture == capture) return lanes[i].world;
+  }
+  return capture;
+}
+
 /* A lane whose capture has ended serves again: its own count goes on, so that nobody knows of the new work. */
 static int32_t make(tp_stream_t *stream, uint64_t capture) {
   int32_t lane = find(NULL, 0);
   if (lane < 0 && lane_count == TP_ORDER_LANES) return TP_ORDER_LANES - 1;
   if (lane < 0) lane = lane_count++;
   uint64_t own = lanes[lane].known[lane];
-  lanes[lane] = (tp__lane_t){.stream = stream, .capture = capture, .blocking = is_blocking(stream)};
+  uint64_t world = world_of(capture);
+  lanes[lane] = (tp__lane_t){.stream = stream, .capture = capture, .world = world, .blocking = is_blocking(stream)};
   lanes[lane].known[lane] = own;
   return lane;
 }
@@ -74,6 +83,22 @@ int32_t tp__order_lane(tp_stream_t *stream, uint64_t capture) {
   return lane;
 }
 
+/* The lane of a stream that takes part in a body, or did so last: bodies on one stream come one behind the other, so
+ * that one lane serves all. */
+static int32_t lane_in_world(tp_stream_t *stream, uint64_t world) {
+  uint64_t capture = tp__stream_capture(stream);
+  int32_t lane = capture ? find(stream, capture) : -1;
+  for (int32_t i = 0; i < lane_count && lane < 0; i++) {
+    if (lanes[i].stream == stream && lanes[i].world == world) lane = i;
+  }
+  if (lane < 0) lane = tp__order_lane(stream, capture);
+  if (capture && lanes[lane].stream == stream) {
+    lanes[lane].capture = capture;
+    lanes[lane].world = world;
+  }
+  return lane;
+}
+
 const tp__lane_t *tp__order_lane_at(int32_t lane) { return &lanes[lane]; }
 
 uint64_t tp__order_tick(int32_t lane) { return ++lanes[lane].known[lane]; }
@@ -89,18 +114,18 @@ void tp__order_reset_clocks(void) {
   generation++;
 }
 
-uint64_t tp__order_capture_of(const tp_stream_t *stream) {
+uint64_t tp__order_world_of(const tp_stream_t *stream) {
   for (int32_t i = 0; i < lane_count; i++) {
-    if (lanes[i].stream == stream && lanes[i].capture) return lanes[i].capture;
+    if (lanes[i].stream == stream && lanes[i].capture == lanes[i].world && lanes[i].world) return lanes[i].world;
   }
   return 0;
 }
 
-void tp__order_retire(uint64_t capture) {
+void tp__order_retire(uint64_t world) {
   for (int32_t i = 0; i < lane_count; i++) {
-    if (lanes[i].capture != capture) continue;
+    if (lanes[i].world != world) continue;
     lanes[i].stream = NULL;
-    lanes[i].capture = 0;
+    lanes[i].capture = lanes[i].world = 0;
   }
 }
 
@@ -111,7 +136,15 @@ void tp__order_wait(tp_stream_t *stream, tp_stream_t *other) {
   uint64_t capture = tp__stream_capture(stream), other_capture = tp__stream_capture(other);
   pthread_mutex_lock(&tp__order_lock);
   int32_t lane = tp__order_lane(stream, capture), behind = tp__order_lane(other, other_capture);
-  if (capture == other_capture) join(lanes[lane].known, lanes[behind].known);
+  if (lanes[lane].world == lanes[behind].world) join(lanes[lane].known, lanes[behind].known);
+  pthread_mutex_unlock(&tp__order_lock);
+}
+
+void tp__order_pass(tp_stream_t *stream, tp_stream_t *from, uint64_t outermost) {
+  if (!tp__order_is_on()) return;
+  pthread_mutex_lock(&tp__order_lock);
+  int32_t lane = lane_in_world(stream, outermost), behind = lane_in_world(from, outermost);
+  join(lanes[lane].known, lanes[behind].known);
   pthread_mutex_unlock(&tp__order_lock);
 }
 

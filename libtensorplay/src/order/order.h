@@ -22,6 +22,7 @@ extern pthread_mutex_t tp__order_lock;
 typedef struct tp__lane {
   tp_stream_t *stream;
   uint64_t capture;
+  uint64_t world;                 /* the capture; of a body of a conditional node the outermost one around it */
   bool blocking;                  /* ordered with the legacy default stream */
   uint64_t known[TP_ORDER_LANES]; /* work of each lane that comes before this one's next; its own: all so far */
 } tp__lane_t;
@@ -33,10 +34,10 @@ const tp__lane_t *tp__order_lane_at(int32_t lane);
 uint64_t tp__order_tick(int32_t lane);
 /* Whether that piece comes before the next one of another lane. */
 bool tp__order_is_before(int32_t lane, uint64_t time, int32_t other);
-/* A capture that the stream has a lane in, or 0. */
-uint64_t tp__order_capture_of(const tp_stream_t *stream);
-/* The capture has ended, and no access of its lanes is kept any more: they may serve again. */
-void tp__order_retire(uint64_t capture);
+/* A world whose capture has a lane of the stream, or 0. */
+uint64_t tp__order_world_of(const tp_stream_t *stream);
+/* The world's capture has ended, and no access of its lanes is kept any more: they may serve again. */
+void tp__order_retire(uint64_t world);
 /* Forgets everything: points that are recorded by now say nothing. */
 void tp__order_reset_clocks(void);
 

@@ -13,6 +13,7 @@ from typing import Any
 from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
 
 from ._check import check, failure
+from ._conditional import Conditional, capturing
 from ._current import StreamContext
 from ._graphed import make_graphed_callables
 from ._library import native
@@ -32,7 +33,7 @@ __all__ = [
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}  # TP_CAPTURE_*
 
 
-class CUDAGraph:
+class CUDAGraph(Conditional):
     """Work that was captured, ready to run again.
 
     One object holds one capture, until `reset`. Tensors that a capture has made are overwritten by each replay.
@@ -43,7 +44,7 @@ class CUDAGraph:
         Changes nothing: the graph is compiled when its capture ends, and `raw_cuda_graph` is there all the same.
     """
 
-    __slots__ = ("__weakref__", "_context", "_is_verbose", "_pointer", "_release")
+    __slots__ = ("__weakref__", "_bodies", "_context", "_is_verbose", "_pointer", "_release")
 
     _pointer: Any
 
@@ -52,6 +53,7 @@ class CUDAGraph:
         self._release = native.tp_graph_release
         self._is_verbose = False
         self._context: StreamContext | None = None
+        self._bodies = []
         self._pointer = native.tp_graph_create()
         if not self._pointer:
             raise failure()
@@ -99,6 +101,7 @@ class CUDAGraph:
             context.__exit__(None, None, None)
             raise
         self._context = context
+        capturing[id(self)] = self
 
     def capture_end(self) -> None:
         """Ends the capture and compiles the graph (`tp_graph_capture_end`).
@@ -174,6 +177,9 @@ class CUDAGraph:
 
     def _leave(self) -> None:
         """Puts back the stream that was current before the capture."""
+        capturing.pop(id(self), None)
+        while self._bodies:
+            self._leave_body()
         context, self._context = self._context, None
         if context is not None:
             context.__exit__(None, None, None)

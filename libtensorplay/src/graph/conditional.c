@@ -1,0 +1,401 @@
+/* Conditional nodes: work of a graph that each replay does or leaves out, once or many times, as memory of the device
+ * says. In front of the node a kernel copies the predicate to the node's condition. The body is a graph of its own to
+ * CUDA, and captured on a stream of its own (docs/design/graphs.md, "Conditional nodes"). */
+#include <stdlib.h>
+
+#include "../../kernels/args_condition.h"
+#include "graph.h"
+
+static const tp__access_t accesses[] = {TP_READS(tp_condition_args_t, predicate), {0}};
+static tp__kernel_t condition_kernel = TP_KERNEL_INIT("condition", "tp_k_condition", accesses);
+
+/* ---- what is refused ---- */
+
+static tp_status_t check_predicate(const tp_tensor_t *predicate, const tp_stream_t *stream, const char *operation) {
+  int32_t device = tp_stream_device(stream);
+  tp_status_t status = predicate->device != device         ? TP_DEVICE
+                       : predicate->dtype != TP_DTYPE_bool ? TP_DTYPE
+                       : predicate->numel != 1             ? TP_SHAPE
+                                                           : TP_OK;
+  if (!status) return TP_OK;
+  return tp__error_set(status, operation,
+                       "got a predicate of %lld elements of %s on cuda:%d, expected one bool on cuda:%d",
+                       (long long)predicate->numel, tp__dtype_name(predicate->dtype), (int)predicate->device,
+                       (int)device);
+}
+
+static tp_status_t check_state(const tp_graph_t *graph, const char *operation) {
+  if (graph->state != TP_GRAPH_CAPTURING)
+    return tp__error_set(TP_STATE, operation, "no capture of this graph is underway: begin one first");
+  if (graph->is_broken) return tp__error_set(TP_STATE, operation, "a body in this capture has failed: end the capture");
+  return TP_OK;
+}
+
+/* A node can be put behind what the stream holds. Under the lock. */
+static tp_status_t check_place(const tp_graph_t *graph, const tp_stream_t *stream, const char *operation) {
+  TP_TRY(check_state(graph, operation));
+  if (graph->body && stream != graph->body->inside)
+    return tp__error_set(TP_STATE, operation, "the stream is not the one that the innermost open body has begun with: "
+                                              "make that one current");
+  if (!graph->body && tp__stream_capture(stream) != graph->id)
+    return tp__error_set(TP_STATE, operation, "the stream takes no part in the capture: make one current that does");
+  return tp__device_enter(tp_stream_device(stream), operation);
+}
+
+/* CUDA would refuse the whole graph later, and not say why. */
+static tp_status_t check_node(cudaGraphNode_t node, const char *operation) {
+  enum cudaGraphNodeType type;
+  TP_TRY_CUDA(cudaGraphNodeGetType(node, &type), operation);
+  const char *what;
+  switch (type) {
+    case cudaGraphNodeTypeHost: what = "calls a function of the host"; break;
+    case cudaGraphNodeTypeWaitEvent: what = "waits for an external event"; break;
+    case cudaGraphNodeTypeEventRecord: what = "records an external event"; break;
+    case cudaGraphNodeTypeMemAlloc:
+    case cudaGraphNodeTypeMemFree: what = "allocates by CUDA's own calls"; break;
+    default: return TP_OK;
+  }
+  return tp__error_set(TP_STATE, operation, "the body %s: CUDA takes kernels, copies and fills there", what);
+}
+
+static tp_status_t check_nodes(cudaGraph_t graph, size_t count, const char *operation) {
+  cudaGraphNode_t *nodes = calloc(count, sizeof *nodes);
+  if (!nodes) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to look at the body");
+  cudaError_t error = cudaGraphGetNodes(graph, nodes, &count);
+  tp_status_t status = error ? tp__error_set_cuda(error, operation, "cudaGraphGetNodes") : TP_OK;
+  for (size_t i = 0; !status && i < count; i++) status = check_node(nodes[i], operation);
+  free(nodes);
+  return status;
+}
+
+/* ---- pieces of a body ---- */
+
+/* They are no part of the body's graph before they have ended well: when such a capture fails, CUDA destroys the graph
+ * that it was captured to, also where that is a node's. Relaxed, for the outermost capture has the mode. */
+static tp_status_t begin_piece(tp_graph_t *graph, tp__body_t *body, const char *operation) {
+  body->capture = tp__capture_begin_body(graph->capture, body->inside);
+  if (!body->capture) return TP_HOST_MEMORY;
+  cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(body->inside), cudaStreamCaptureModeRelaxed);
+  if (error) {
+    tp__capture_end(body->capture);
+    body->capture = NULL;
+    return tp__error_set_cuda(error, operation, "cudaStreamBeginCapture");
+  }
+  tp__watch_move(&body->watch, body->inside);
+  return TP_OK;
+}
+
+/* CUDA's answer; no piece is underway any more. */
+static cudaError_t end_piece(tp_graph_t *graph, tp__body_t *body, cudaGraph_t *out_captured) {
+  *out_captured = NULL;
+  if (!body->capture) return cudaErrorStreamCaptureInvalidated; /* it could not begin */
+  uint64_t id = tp__capture_id(body->capture);
+  cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(body->inside), out_captured);
+  if (!error) tp__hold_take(id, &graph->hold);
+  tp__capture_end(body->capture);
+  body->capture = NULL;
+  return error;
+}
+
+/* Puts what was captured behind what the body has. */
+static tp_status_t append(tp__body_t *body, cudaGraph_t captured, const char *operation) {
+  size_t count = 0;
+  cudaGraphNode_t node;
+  TP_TRY_CUDA(cudaGraphGetNodes(captured, NULL, &count), operation);
+  if (count == 0) return TP_OK;
+  TP_TRY(check_nodes(captured, count, operation));
+  TP_TRY_CUDA(cudaGraphAddChildGraphNode(&node, body->graph, &body->last, body->last != NULL, captured), operation);
+  body->last = node;
+  return TP_OK;
+}
+
+static tp_status_t keep_piece(tp_graph_t *graph, tp__body_t *body, const char *operation) {
+  cudaGraph_t captured;
+  cudaError_t error = end_piece(graph, body, &captured);
+  if (error) return tp__error_set_cuda(error, operation, "cudaStreamEndCapture");
+  tp_status_t status = append(body, captured, operation);
+  (void)cudaGraphDestroy(captured);
+  return status;
+}
+
+static void drop_piece(tp_graph_t *graph, tp__body_t *body) {
+  cudaGraph_t captured;
+  if (end_piece(graph, body, &captured)) (void)cudaGetLastError();
+  if (captured) (void)cudaGraphDestroy(captured);
+}
+
+/* ---- nodes ---- */
+
+/* IF nodes have a second body, which may stay empty, since CUDA 12.8. */
+static bool has_else(void) {
+  int version = 0;
+  cudaError_t error = cudaDriverGetVersion(&version);
+  if (error) (void)cudaGetLastError();
+  return !error && CUDART_VERSION >= 12080 && version >= 12080;
+}
+
+static tp_status_t set(cudaGraphConditionalHandle handle, const tp_tensor_t *predicate, tp_stream_t *stream,
+                       const char *operation) {
+  tp_condition_args_t args = {.condition = handle, .predicate = predicate->data};
+  return tp__launch(&condition_kernel, predicate->device, stream, 1, 1, 1, 1, &args, operation);
+}
+
+static tp_status_t add(tp__condition_t *condition, enum cudaGraphConditionalNodeType type, cudaGraph_t graph,
+                       const cudaGraphNode_t *behind, const cudaGraphEdgeData *edges, size_t count,
+                       const char *operation) {
+  struct cudaGraphNodeParams params = {.type = cudaGraphNodeTypeConditional};
+  params.conditional.handle = condition->handle;
+  params.conditional.type = type;
+  params.conditional.size = type == cudaGraphCondTypeIf && has_else() ? 2 : 1;
+  TP_TRY_CUDA(cudaGraphAddNode(&condition->node, graph, behind, edges, count, &params), operation);
+  condition->body = params.conditional.phGraph_out[0];
+  condition->other_body = params.conditional.size > 1 ? params.conditional.phGraph_out[1] : NULL;
+  return TP_OK;
+}
+
+/* What the stream's next node would come behind, in the graph that is being captured. */
+typedef struct tail {
+  cudaGraph_t graph;
+  const cudaGraphNode_t *nodes;
+  const cudaGraphEdgeData *edges;
+  size_t count;
+} tail_t;
+
+static tp_status_t get_tail(const tp_stream_t *stream, tail_t *out, const char *operation) {
+  enum cudaStreamCaptureStatus status;
+  TP_TRY_CUDA(cudaStreamGetCaptureInfo(tp__stream_cuda(stream), &status, NULL, &out->graph, &out->nodes, &out->edges,
+                                       &out->count),
+              operation);
+  if (status == cudaStreamCaptureStatusActive) return TP_OK;
+  return tp__error_set_cuda(cudaErrorStreamCaptureInvalidated, operation, "cudaStreamGetCaptureInfo");
+}
+
+/* Puts a node behind what the stream holds. In a body that ends the piece. */
+static tp_status_t add_node(tp_graph_t *graph, tp__condition_t *condition, enum cudaGraphConditionalNodeType type,
+                            const tp_tensor_t *predicate, tp_stream_t *stream, const char *operation) {
+  tp__body_t *around = graph->body;
+  tail_t tail;
+  TP_TRY(get_tail(stream, &tail, operation));
+  cudaGraph_t into = around ? around->graph : tail.graph;
+  TP_TRY_CUDA(cudaGraphConditionalHandleCreate(&condition->handle, into, 0, 0), operation);
+  TP_TRY(set(condition->handle, predicate, stream, operation));
+  if (around) {
+    TP_TRY(keep_piece(graph, around, operation));
+    TP_TRY(add(condition, type, into, &around->last, NULL, around->last != NULL, operation));
+    around->last = condition->node;
+    return TP_OK;
+  }
+  TP_TRY(get_tail(stream, &tail, operation));
+  TP_TRY(add(condition, type, into, tail.nodes, tail.edges, tail.count, operation));
+  TP_TRY_CUDA(cudaStreamUpdateCaptureDependencies(tp__stream_cuda(stream), &condition->node, NULL, 1,
+                                                  cudaStreamSetCaptureDependencies),
+              operation);
+  return TP_OK;
+}
+
+/* ---- bodies ---- */
+
+/* Opens a body as the innermost one: NULL, or the stream on which it is captured. */
+static tp_stream_t *open_body(tp_graph_t *graph, const tp__body_t *wanted, const char *operation) {
+  tp__body_t *body = malloc(sizeof *body);
+  if (!body) {
+    tp__error_set(TP_HOST_MEMORY, operation, "no host memory for a body");
+    return NULL;
+  }
+  *body = *wanted;
+  tp__watch_begin(&body->watch, body->inside, body->around ? &body->around->watch : &graph->watch);
+  if (begin_piece(graph, body, operation)) {
+    tp__watch_end(&body->watch);
+    free(body);
+    return NULL;
+  }
+  tp__order_pass(body->inside, body->outside, graph->id);
+  if (body->predicate) {
+    const tp__storage_t *storage = tp__tensor_retain(body->predicate)->storage;
+    tp__watch_predicate(&body->watch, storage->data, storage->nbytes);
+  }
+  graph->body = body;
+  return body->inside;
+}
+
+/* Forgets the innermost body, whose last piece has ended; the one around it goes on. Status: of that. */
+static tp_status_t close_body(tp_graph_t *graph, const char *operation) {
+  tp__body_t *body = graph->body, *around = body->around;
+  tp__watch_end(&body->watch);
+  graph->body = around;
+  tp_status_t status = around ? begin_piece(graph, around, operation) : TP_OK;
+  tp__order_pass(body->outside, body->inside, graph->id);
+  tp_tensor_release(body->predicate);
+  free(body);
+  return status;
+}
+
+/* What fails once a node, or a part of one, was captured leaves a graph that is not whole. What is captured then goes
+ * nowhere, but it is captured: nothing runs that the program means for a replay. */
+static tp_stream_t *opened_or_broken(tp_graph_t *graph, tp_stream_t *inside, const char *operation) {
+  if (inside) return inside;
+  graph->is_broken = true;
+  if (graph->body && !graph->body->capture) (void)begin_piece(graph, graph->body, operation);
+  return NULL;
+}
+
+static tp_stream_t *begin(tp_graph_t *graph, enum cudaGraphConditionalNodeType type, tp_tensor_t *predicate,
+                          tp_stream_t *stream, const char *operation) {
+  if (check_place(graph, stream, operation) || check_predicate(predicate, stream, operation)) return NULL;
+  tp__body_t body = {.around = graph->body, .outside = stream, .inside = tp__stream_body(stream, operation)};
+  if (!body.inside) return NULL;
+  if (type == cudaGraphCondTypeWhile) body.predicate = predicate;
+  graph->last_if = (tp__condition_t){0};
+  tp_stream_t *inside = NULL;
+  if (!add_node(graph, &body.condition, type, predicate, stream, operation)) {
+    body.graph = body.condition.body;
+    inside = open_body(graph, &body, operation);
+  }
+  return opened_or_broken(graph, inside, operation);
+}
+
+tp_stream_t *tp_graph_begin_if(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream) {
+  pthread_mutex_lock(&graph->lock);
+  tp_stream_t *inside = begin(graph, cudaGraphCondTypeIf, predicate, stream, "begin_capture_to_if_node");
+  pthread_mutex_unlock(&graph->lock);
+  return inside;
+}
+
+tp_stream_t *tp_graph_begin_while(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream) {
+  pthread_mutex_lock(&graph->lock);
+  tp_stream_t *inside = begin(graph, cudaGraphCondTypeWhile, predicate, stream, "begin_capture_to_while_node");
+  pthread_mutex_unlock(&graph->lock);
+  return inside;
+}
+
+/* Status STATE: the last if node is not all that the stream's next work comes behind. */
+static tp_status_t check_behind_if(const tp_graph_t *graph, const tp_stream_t *stream, const char *operation) {
+  const tp__condition_t *condition = &graph->last_if;
+  const tp__body_t *around = graph->body;
+  tail_t tail;
+  TP_TRY(get_tail(stream, &tail, operation));
+  bool is_behind = around ? tail.count == 0 && around->last == condition->node
+                          : tail.count == 1 && tail.nodes[0] == condition->node;
+  if (!condition->node || !is_behind)
+    return tp__error_set(TP_STATE, operation, "the stream's last work is no if node: it follows directly behind one");
+  if (!condition->other_body)
+    return tp__error_set(TP_UNAVAILABLE, operation,
+                         "if nodes have no second body before CUDA 12.8, in the driver and in the runtime: use another "
+                         "one, whose predicate is the opposite");
+  return TP_OK;
+}
+
+static tp_stream_t *begin_else(tp_graph_t *graph, tp_stream_t *stream, const char *operation) {
+  if (check_place(graph, stream, operation) || check_behind_if(graph, stream, operation)) return NULL;
+  tp__body_t body = {.around = graph->body, .outside = stream, .inside = tp__stream_body(stream, operation)};
+  if (!body.inside) return NULL;
+  body.condition = graph->last_if;
+  body.graph = body.condition.other_body;
+  graph->last_if = (tp__condition_t){0};
+  tp_stream_t *inside = NULL;
+  if (!body.around || !keep_piece(graph, body.around, operation)) inside = open_body(graph, &body, operation);
+  return opened_or_broken(graph, inside, operation);
+}
+
+tp_stream_t *tp_graph_begin_else(tp_graph_t *graph, tp_stream_t *stream) {
+  pthread_mutex_lock(&graph->lock);
+  tp_stream_t *inside = begin_else(graph, stream, "else_");
+  pthread_mutex_unlock(&graph->lock);
+  return inside;
+}
+
+/* What comes last in the body of a while node. */
+static tp_status_t renew(tp__body_t *body, const char *operation) {
+  tp__watch_end(&body->watch);
+  if (!body->predicate || body->is_set) return TP_OK;
+  if (body->watch.is_written) return set(body->condition.handle, body->predicate, body->inside, operation);
+  return tp__error_set(TP_STATE, operation, "the loop would never end: its body has to write the predicate, or to call "
+                                            "set_conditional_handle_for_current_node()");
+}
+
+static tp_status_t end_body(tp_graph_t *graph, const char *operation) {
+  tp__body_t *body = graph->body;
+  if (!body) return tp__error_set(TP_STATE, operation, "no body of a conditional node is open: begin one first");
+  TP_TRY(tp__device_enter(tp_stream_device(body->inside), operation));
+  tp_status_t status = renew(body, operation);
+  if (!status) status = keep_piece(graph, body, operation);
+  if (body->capture) drop_piece(graph, body);
+  graph->last_if = body->predicate || body->graph != body->condition.body ? (tp__condition_t){0} : body->condition;
+  tp_status_t reopened = close_body(graph, operation);
+  if (!status) status = reopened;
+  if (status) graph->is_broken = true;
+  return status;
+}
+
+tp_status_t tp_graph_end_body(tp_graph_t *graph) {
+  pthread_mutex_lock(&graph->lock);
+  tp_status_t status = end_body(graph, "end_capture_to_conditional_node");
+  pthread_mutex_unlock(&graph->lock);
+  return status;
+}
+
+static tp_status_t set_condition(tp_graph_t *graph, const tp_tensor_t *predicate, tp_stream_t *stream,
+                                 const char *operation) {
+  TP_TRY(check_state(graph, operation));
+  tp__body_t *body = graph->body;
+  if (!body) return tp__error_set(TP_STATE, operation, "no body of a conditional node is open: begin one first");
+  if (!body->capture || tp__stream_capture(stream) != tp__capture_id(body->capture))
+    return tp__error_set(TP_STATE, operation, "the stream takes no part in the innermost open body: make one current "
+                                              "that does");
+  TP_TRY(check_predicate(predicate, stream, operation));
+  TP_TRY(set(body->condition.handle, predicate, stream, operation));
+  body->is_set = true;
+  return TP_OK;
+}
+
+tp_status_t tp_graph_set_condition(tp_graph_t *graph, const tp_tensor_t *predicate, tp_stream_t *stream) {
+  pthread_mutex_lock(&graph->lock);
+  tp_status_t status = set_condition(graph, predicate, stream, "set_conditional_handle_for_current_node");
+  pthread_mutex_unlock(&graph->lock);
+  return status;
+}
+
+void tp_graph_abandon_body(tp_graph_t *graph) {
+  if (tp__device_is_inherited()) return;
+  pthread_mutex_lock(&graph->lock);
+  int32_t before;
+  tp__body_t *body = graph->body;
+  if (body && tp__device_visit(tp_stream_device(body->inside), &before)) {
+    if (body->capture) drop_piece(graph, body);
+    (void)close_body(graph, "abandon_body");
+    graph->is_broken = true;
+    tp__device_leave(before);
+  }
+  pthread_mutex_unlock(&graph->lock);
+}
+
+/* ---- from the capture around ---- */
+
+tp_status_t tp__bodies_check(const tp_graph_t *graph, const char *operation) {
+  if (graph->body)
+    return tp__error_set(TP_STATE, operation,
+                         "a body of a conditional node is open: end_capture_to_conditional_node() comes first");
+  if (graph->is_broken)
+    return tp__error_set(TP_STATE, operation, "a body of a conditional node has failed, or an exception left it");
+  return TP_OK;
+}
+
+void tp__bodies_abandon(tp_graph_t *graph) {
+  for (tp__body_t *body; (body = graph->body);) {
+    if (body->capture) drop_piece(graph, body);
+    tp__watch_end(&body->watch);
+    graph->body = body->around;
+    tp_tensor_release(body->predicate);
+    free(body);
+  }
+}
+
+int32_t tp_graph_is_capturing(tp_graph_t *graph, const tp_stream_t *stream) {
+  uint64_t capture = tp__stream_capture(stream);
+  pthread_mutex_lock(&graph->lock);
+  const tp__body_t *body = graph->body;
+  bool found = capture && graph->capture &&
+               (capture == graph->id || (body && body->capture && capture == tp__capture_id(body->capture)));
+  pthread_mutex_unlock(&graph->lock);
+  return found;
+}
