@@ -249,7 +249,7 @@ static void test_work_of_a_capture_is_ordered_within_it(void) {
   cudaGraph_t graph;
   CHECK(cudaStreamEndCapture(tp__stream_cuda(first), &graph) == cudaSuccess);
   tp__capture_end(capture);
-  CHECK(tp__order_world_of(first) == 0 && tp__order_capture_of(second) == 0);
+  CHECK(tp__order_world_of(first) == 0 && tp__order_world_of(second) == 0);
   CHECK(fill(x, second) == TP_ORDER); /* what came before the capture still counts, its own waits do not */
   CHECK_OK(fill(x, first));
   tp__touch_t touched = {(void *)tp_tensor_data(x), true}; /* a replay is one piece of work */

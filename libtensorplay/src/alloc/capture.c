@@ -133,7 +133,7 @@ void tp__capture_route(tp__request_t *request) {
   uint64_t id = tp__captures_underway() ? tp__stream_capture(request->stream) : 0;
   if (id) {
     pthread_mutex_lock(&lock);
-    const tp__capture_t *capture = find(id);
+    tp__capture_t *capture = find(id);
     if (capture) {
       request->mempool = capture->mempool;
       request->capture = tp__capture_id(capture->outermost ? capture->outermost : capture);

@@ -82,6 +82,7 @@ static tp_status_t begin_piece(tp_graph_t *graph, tp__body_t *body, const char *
     return tp__error_set_cuda(error, operation, "cudaStreamBeginCapture");
   }
   tp__watch_move(&body->watch, body->inside);
+  tp__capture_set_draws(body->capture, &body->draws);
   return TP_OK;
 }
 
@@ -203,9 +204,12 @@ static tp_stream_t *open_body(tp_graph_t *graph, const tp__body_t *wanted, const
     return NULL;
   }
   *body = *wanted;
-  tp__watch_begin(&body->watch, body->inside, body->around ? &body->around->watch : &graph->watch);
+  tp__body_t *around = body->around;
+  tp__watch_begin(&body->watch, body->inside, around ? &around->watch : &graph->watch);
+  tp__draws_begin(&body->draws, body->outside, around ? &around->draws : &graph->draws, body->condition.node);
   if (begin_piece(graph, body, operation)) {
     tp__watch_end(&body->watch);
+    tp__draws_end(&body->draws);
     free(body);
     return NULL;
   }
@@ -222,6 +226,7 @@ static tp_stream_t *open_body(tp_graph_t *graph, const tp__body_t *wanted, const
 static tp_status_t close_body(tp_graph_t *graph, const char *operation) {
   tp__body_t *body = graph->body, *around = body->around;
   tp__watch_end(&body->watch);
+  tp__draws_end(&body->draws);
   graph->body = around;
   tp_status_t status = around ? begin_piece(graph, around, operation) : TP_OK;
   tp__order_pass(body->outside, body->inside, graph->id);
@@ -318,6 +323,7 @@ static tp_status_t end_body(tp_graph_t *graph, const char *operation) {
   if (!body) return tp__error_set(TP_STATE, operation, "no body of a conditional node is open: begin one first");
   TP_TRY(tp__device_enter(tp_stream_device(body->inside), operation));
   tp_status_t status = renew(body, operation);
+  if (!status) status = tp__draws_end_body(&body->draws, body->inside, operation);
   if (!status) status = keep_piece(graph, body, operation);
   if (body->capture) drop_piece(graph, body);
   graph->last_if = body->predicate || body->graph != body->condition.body ? (tp__condition_t){0} : body->condition;
@@ -384,6 +390,7 @@ void tp__bodies_abandon(tp_graph_t *graph) {
   for (tp__body_t *body; (body = graph->body);) {
     if (body->capture) drop_piece(graph, body);
     tp__watch_end(&body->watch);
+    tp__draws_end(&body->draws);
     graph->body = body->around;
     tp_tensor_release(body->predicate);
     free(body);

@@ -30,7 +30,8 @@ typedef struct tp__body {
   tp_stream_t *outside;    /* where the node is */
   tp_stream_t *inside;     /* where the body is captured */
   tp__capture_t *capture;  /* of the piece that is underway; NULL while a body in this one is open */
-  tp__watch_t watch;       /* of all pieces */
+  tp__watch_t watch;       /* this and the next are of all pieces */
+  tp__draws_t draws;
   tp__condition_t condition;
   cudaGraph_t graph;       /* one of the two of the condition */
   cudaGraphNode_t last;    /* of it; NULL: nothing is there yet */
