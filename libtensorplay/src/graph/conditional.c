@@ -86,10 +86,9 @@ static tp_status_t begin_piece(tp_graph_t *graph, tp__body_t *body, const char *
   return TP_OK;
 }
 
-/* CUDA's answer; no piece is underway any more. */
+/* CUDA's answer to the end of the piece that is underway. */
 static cudaError_t end_piece(tp_graph_t *graph, tp__body_t *body, cudaGraph_t *out_captured) {
   *out_captured = NULL;
-  if (!body->capture) return cudaErrorStreamCaptureInvalidated; /* it could not begin */
   uint64_t id = tp__capture_id(body->capture);
   cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(body->inside), out_captured);
   if (!error) tp__hold_take(id, &graph->hold);
@@ -112,8 +111,11 @@ static tp_status_t append(tp__body_t *body, cudaGraph_t captured, const char *op
 
 static tp_status_t keep_piece(tp_graph_t *graph, tp__body_t *body, const char *operation) {
   cudaGraph_t captured;
+  tp__ending_t ending;
+  if (!body->capture) return tp__error_set(TP_STATE, operation, "the body could not go on behind one that ended in it");
+  tp__failure_look(body->capture, &ending);
   cudaError_t error = end_piece(graph, body, &captured);
-  if (error) return tp__error_set_cuda(error, operation, "cudaStreamEndCapture");
+  if (error) return tp__failure_set(&ending, error, operation);
   tp_status_t status = append(body, captured, operation);
   (void)cudaGraphDestroy(captured);
   return status;
