@@ -61,6 +61,7 @@ def test_a_recorded_block_is_used_again_once_its_stream_is_joined() -> None:
         kept = tensorplay.zeros(6_000_000, device="cuda")
         side.wait_stream(main)
         address = kept.data_ptr()
+        side.wait_stream(main)
         with cuda.stream(side):
             total = kept.sum()
         kept.record_stream(side)
