@@ -839,6 +839,8 @@ TP_API tp_status_t tp_graph_reset(tp_graph_t *graph);
 
 /* Its pool, owned by the caller once more. Status: STATE when nothing was captured. */
 TP_API tp_mempool_t *tp_graph_mempool(tp_graph_t *graph);
+/* 1 when what was captured writes memory of the tensor's storage, else 0. What other libraries queue is not known. */
+TP_API int32_t tp_graph_writes(tp_graph_t *graph, const tp_tensor_t *tensor);
 /* cudaGraph_t and cudaGraphExec_t as numbers, 0 where there is none; the graph's own. */
 TP_API uintptr_t tp_graph_handle(const tp_graph_t *graph);
 TP_API uintptr_t tp_graph_exec_handle(const tp_graph_t *graph);

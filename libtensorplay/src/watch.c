@@ -87,6 +87,14 @@ static bool add(tp__watch_t *watch, tp__touch_t touch) {
   return true;
 }
 
+bool tp__watch_writes(const tp__watch_t *watch, const void *memory, size_t nbytes) {
+  for (int32_t i = position(watch, memory); i < watch->touch_count; i++) {
+    if ((uintptr_t)watch->touches[i].memory - (uintptr_t)memory >= nbytes) break;
+    if (watch->touches[i].writes) return true;
+  }
+  return false;
+}
+
 static void note_write(tp__watch_t *watch, const void *memory) {
   for (; watch; watch = watch->around) {
     size_t distance = (size_t)((uintptr_t)memory - (uintptr_t)watch->predicate);
@@ -102,7 +110,7 @@ static bool note(tp__watch_t *watch, int32_t count, const tp__touch_t *touches) 
   for (int32_t i = 0; i < count; i++) {
     if (!touches[i].memory) continue;
     if (touches[i].writes) note_write(watch, touches[i].memory);
-    if (tp__order_is_on())
+    if (touches[i].writes || tp__order_is_on())
       kept = add(outermost, (tp__touch_t){tp__order_storage(touches[i].memory), touches[i].writes}) && kept;
   }
   return kept;

@@ -66,8 +66,8 @@ typedef struct tp__watch {
   const void *predicate;         /* memory of which is told whether it is written; NULL for none */
   size_t predicate_nbytes;
   bool is_written;
-  tp__touch_t *touches;          /* what the outermost capture uses, bodies included, once for each storage; noted while
-                                    the order checker is on */
+  tp__touch_t *touches;          /* what the outermost capture uses, bodies included, each address once: what it writes,
+                                    and while the order checker is on, all, by storages */
   int32_t touch_count, touch_room;
   int64_t beside_count;          /* pieces of work of the thread, to write memory, that no capture took; the first: */
   tp_stream_t *beside_stream;
@@ -81,6 +81,8 @@ void tp__watch_end(tp__watch_t *watch);
 void tp__watch_forget(tp__watch_t *watch);
 /* The capture that was noted goes on as the one that the stream takes part in now. */
 void tp__watch_move(tp__watch_t *watch, const tp_stream_t *stream);
+/* Whether the outermost capture, or a body in it, writes there. */
+bool tp__watch_writes(const tp__watch_t *watch, const void *memory, size_t nbytes);
 /* From now on is_written tells whether work in the capture, or in bodies in it, writes there. */
 void tp__watch_predicate(tp__watch_t *watch, const void *memory, size_t nbytes);
 

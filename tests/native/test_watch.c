@@ -131,6 +131,32 @@ static void test_work_of_the_thread_that_no_capture_takes_is_counted(void) {
   tp_tensor_release(y);
 }
 
+/* ---- what a graph writes ---- */
+
+static void test_a_graph_tells_what_it_writes(void) {
+  tp_tensor_t *read = make(0), *written = make(0), *part = make(0), *none = make(0);
+  tp_tensor_t *last = tp_tensor_slice(part, 0, 63, 64, 1);
+  tp_graph_t *graph = begin(first);
+  CHECK_OK(tp_stream_set_current(first));
+  CHECK_OK(tp_tensor_copy(written, read));
+  CHECK_OK(tp_tensor_fill_float(last, 2));
+  CHECK_OK(tp_stream_set_current(tp_stream_default(0)));
+  CHECK_OK(fill(none, second));
+  for (int i = 0; i < 2; i++) {
+    CHECK(tp_graph_writes(graph, written) == 1 && tp_graph_writes(graph, part) == 1);
+    CHECK(tp_graph_writes(graph, read) == 0 && tp_graph_writes(graph, none) == 0);
+    if (!i) CHECK_OK(tp_graph_capture_end(graph));
+  }
+  CHECK_OK(tp_graph_reset(graph));
+  CHECK(tp_graph_writes(graph, written) == 0);
+  tp_graph_release(graph);
+  tp_tensor_release(last);
+  tp_tensor_release(part);
+  tp_tensor_release(read);
+  tp_tensor_release(written);
+  tp_tensor_release(none);
+}
+
 /* ---- what a replay uses ---- */
 
 static void test_a_replay_is_ordered_like_any_work(void) {
@@ -191,6 +217,7 @@ int main(void) {
   test_a_write_to_the_predicate_is_noted();
   test_what_a_body_does_counts_for_all_around_it();
   test_work_of_the_thread_that_no_capture_takes_is_counted();
+  test_a_graph_tells_what_it_writes();
   test_a_replay_is_ordered_like_any_work();
   test_replays_on_two_streams_are_in_order();
   return 0;

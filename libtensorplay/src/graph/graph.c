@@ -79,6 +79,13 @@ tp_mempool_t *tp_graph_mempool(tp_graph_t *graph) {
   return mempool;
 }
 
+int32_t tp_graph_writes(tp_graph_t *graph, const tp_tensor_t *tensor) {
+  pthread_mutex_lock(&graph->lock);
+  bool writes = tp__watch_writes(&graph->watch, tensor->storage->data, tensor->storage->nbytes);
+  pthread_mutex_unlock(&graph->lock);
+  return writes;
+}
+
 uintptr_t tp_graph_handle(const tp_graph_t *graph) { return (uintptr_t)graph->graph; }
 
 uintptr_t tp_graph_exec_handle(const tp_graph_t *graph) { return (uintptr_t)graph->exec; }
