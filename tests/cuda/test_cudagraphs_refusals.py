@@ -48,7 +48,7 @@ class Opaque:
         (lambda x: x + 1, lambda: (tp.ones(1),), "the arguments lie on cpu"),
         (lambda x: Opaque(), lambda: (vector(1),), "the result holds a Opaque, expected tensors, numbers and text"),
         (lambda x: (x, tp.ones(1)), lambda: (vector(1),), "the result holds a tensor on cpu, expected one on cuda:0"),
-        (lambda x: x + 1, lambda: (tp.ones(4, device="cuda").unfold(0, 2, 1),), "elements of tensor 0 share memory"),
+        (lambda x: x + 1, lambda: (tp.ones(4, device="cuda").unfold(0, 2, 1),), "elements of argument 0 share memory"),
     ],
     ids=["argument", "devices", "host", "result", "host-result", "overlapping"],
 )
@@ -60,6 +60,16 @@ def test_what_is_refused(function: Callable[..., Any], arguments: Callable[[], A
     assert reason in manager.refusals()[0]
     with pytest.raises(StateError, match="cannot be captured"):
         CudaGraphManager(function, warmup=0, fullgraph=True)(*arguments())
+
+
+def test_arguments_that_are_written_are_the_callers() -> None:
+    manager = CudaGraphManager(lambda x, y, z: y[1:].add_(x) * 2)
+    for _ in range(3):
+        y = vector(1, 2, 3)
+        assert manager(vector(10, 20), y, y).tolist() == [24, 46]
+        assert y.tolist() == [1, 12, 23]
+    assert manager.refusals() == ["argument 1 is written, and a graph would write its own copy of it"]
+    assert counts(manager) == {"calls": 3, "warmups": 1, "eager": 2, "refusals": 1, "entries": 1}
 
 
 def test_errors_of_the_function_pass_through() -> None:

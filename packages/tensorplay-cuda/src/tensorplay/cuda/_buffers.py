@@ -17,9 +17,10 @@ from ._tree import unflatten
 class Buffer:
     """Memory with the layout of an argument. Dimensions that `expand` has made are copied once, not size times."""
 
-    __slots__ = ("_shape", "_strides", "target", "tensor")
+    __slots__ = ("_shape", "_strides", "place", "target", "tensor")
 
     def __init__(self, place: int, argument: Tensor) -> None:
+        self.place = place
         shape, strides = argument.shape, argument.stride()
         self.tensor = tensorplay.empty_strided(shape, strides, dtype=argument.dtype, device=argument.device)
         self._shape: tuple[int, ...] | None = None
@@ -31,7 +32,7 @@ class Buffer:
         reach = 0
         for step, size in sorted(zip(strides, self.target.shape, strict=True)):
             if size > 1 and step <= reach:
-                raise Refusal(f"elements of tensor {place} share memory: got shape {shape} and strides {strides}")
+                raise Refusal(f"elements of argument {place} share memory: got shape {shape} and strides {strides}")
             reach += step * max(size - 1, 0)
 
     def source(self, argument: Tensor) -> Tensor:

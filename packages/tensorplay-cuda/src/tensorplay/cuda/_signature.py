@@ -34,17 +34,19 @@ class Signature:
         Equal for calls that one graph can serve. Settings that change results are part of it.
     tensors : list of Tensor
         In their order.
+    places : list of int
+        Which arguments they are, where all leaves are counted.
     modules : list of Module
         Those among the arguments.
     device : int
         Where the tensors lie; the current device without tensors.
     """
 
-    __slots__ = ("_leaves", "_places", "_structure", "device", "key", "modules", "tensors")
+    __slots__ = ("_leaves", "_structure", "device", "key", "modules", "places", "tensors")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._leaves, self._structure = flatten((args, dict(sorted(kwargs.items()))))
-        self._places: list[int] = []
+        self.places: list[int] = []
         self.tensors: list[Tensor] = []
         self.modules: list[Module] = []
         parts = [self._part(place, leaf) for place, leaf in enumerate(self._leaves)]
@@ -57,7 +59,7 @@ class Signature:
 
     def _part(self, place: int, leaf: Any) -> Hashable:
         if isinstance(leaf, Tensor):
-            self._places.append(place)
+            self.places.append(place)
             self.tensors.append(leaf)
             return leaf.dtype, leaf.shape, leaf.stride()
         if isinstance(leaf, Module):
@@ -75,7 +77,7 @@ class Signature:
     def with_tensors(self, tensors: list[Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same arguments with other tensors."""
         leaves = list(self._leaves)
-        for place, tensor in zip(self._places, tensors, strict=True):
+        for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
         args, kwargs = unflatten(leaves, self._structure)
         return args, kwargs

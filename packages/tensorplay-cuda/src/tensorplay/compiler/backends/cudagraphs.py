@@ -12,6 +12,7 @@ from tensorplay import Tensor, cuda
 from tensorplay.compiler import register_backend
 from tensorplay.cuda._buffers import Buffer, Results
 from tensorplay.cuda._graphed import GraphedCall, warm_up
+from tensorplay.cuda._library import native
 from tensorplay.cuda._modules import Former, Weights
 from tensorplay.cuda._signature import Refusal, Signature
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError, TensorPlayError
@@ -37,12 +38,15 @@ class _Graphed:
         modules = [owner, *signature.modules] if isinstance(owner, Module) else signature.modules
         self.weights, former = Weights(modules), Former(modules)
         with cuda.use_mem_pool(pool):
-            self._buffers = [Buffer(place, tensor) for place, tensor in enumerate(signature.tensors)]
+            self._buffers = [Buffer(*pair) for pair in zip(signature.places, signature.tensors, strict=True)]
         tensors = [buffer.tensor for buffer in self._buffers]
         args, kwargs = signature.with_tensors(tensors)
         targets = [buffer.target for buffer in self._buffers]
         try:
             self._call = GraphedCall(lambda: function(*args, **kwargs), targets, pool.id)
+            for buffer in self._buffers:
+                if native.tp_graph_writes(self._call.graph._pointer, buffer.tensor._impl):
+                    raise Refusal(f"argument {buffer.place} is written, and a graph would write its own copy of it")
             self._results = Results(self._call, tensors, signature.device, clones)
             if not self.weights.are_the_same():
                 raise Refusal("the function replaces a tensor or a part of its module, expected changes in place")
