@@ -71,3 +71,17 @@ def small(emulated: None) -> Iterator[None]:
     with control.capacity(64 * 2**20):
         yield
     cuda.empty_cache()
+
+
+@pytest.fixture
+def nothing_stays(gpu: None) -> Iterator[None]:
+    """Afterwards the stream is the one from before, nothing is captured, and captures hold no memory."""
+    gc.collect()
+    cuda.empty_cache()
+    reserved, stream = cuda.memory_reserved(), cuda.current_stream()
+    yield
+    assert cuda.current_stream() == stream
+    assert not cuda.is_current_stream_capturing()
+    gc.collect()  # An exception that a test looks at holds the test's own frame.
+    cuda.empty_cache()
+    assert cuda.memory_reserved() <= reserved
