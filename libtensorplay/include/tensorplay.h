@@ -833,6 +833,13 @@ TP_API void tp_capture_note_place(const char *place);
  * captured, DEVICE for a stream of another device. */
 TP_API tp_status_t tp_graph_replay(tp_graph_t *graph, tp_stream_t *stream);
 
+/* Writes each input onto its static input, as tp_tensor_copy of one pair after the other, and runs the graph once, on
+ * the current stream of its device. Pairs that are contiguous, of one dtype and on that device are one kernel, part of
+ * the launch. Inputs may be dropped at once. Queued. Status: as tp_graph_replay and tp_tensor_copy, whose refusals come
+ * before anything is queued. */
+TP_API tp_status_t tp_graph_stage_and_launch(tp_graph_t *graph, int32_t count, tp_tensor_t *const *static_inputs,
+                                             tp_tensor_t *const *inputs);
+
 /* Empty again: gives up the executable graph and its share of the pool. Status: STATE while a capture is underway, or
  * blocks that it allocated are in use; then the graph is as before. */
 TP_API tp_status_t tp_graph_reset(tp_graph_t *graph);

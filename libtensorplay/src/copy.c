@@ -202,9 +202,13 @@ static tp_status_t check_fits(const tp_tensor_t *target, const tp_tensor_t *sour
   return fits ? TP_OK : tp__error_set(TP_SHAPE, operation, "the source does not broadcast to the target");
 }
 
+tp_status_t tp__copy_check(const tp_tensor_t *target, const tp_tensor_t *source, const char *operation) {
+  if (!tp__tensor_has_shape(target, source->ndim, source->shape)) TP_TRY(check_fits(target, source, operation));
+  return tp__check_target(target, operation);
+}
+
 tp_status_t tp_tensor_copy(tp_tensor_t *target, const tp_tensor_t *source) {
-  if (!tp__tensor_has_shape(target, source->ndim, source->shape)) TP_TRY(check_fits(target, source, copy_operation));
-  TP_TRY(tp__check_target(target, copy_operation));
+  TP_TRY(tp__copy_check(target, source, copy_operation));
   if (target->device != source->device) return copy_between(target, source, copy_operation);
   if (tp__tensor_overlaps(target, source)) return copy_overlapping(target, source, copy_operation);
   return tp__copy_same_device(target, source, copy_operation);

@@ -259,7 +259,8 @@ typedef struct tp__kernel {
   const char *family;
   const char *name;
   const tp__access_t *accesses; /* what it reads and writes; pointers that are NULL, and memory of the library that has
-                                   an order of its own, do not count. NULL where there is nothing else */
+                                   an order of its own, do not count. NULL where there is nothing else, or whoever
+                                   launches it calls tp__watch */
   _Atomic(void *) functions[TP_MAX_DEVICES]; /* cudaKernel_t */
 } tp__kernel_t;
 #define TP_KERNEL_INIT(family_, name_, accesses_) {.family = (family_), .name = (name_), .accesses = (accesses_)}
@@ -322,6 +323,8 @@ tp_tensor_t *tp__tensor_retain(const tp_tensor_t *tensor);
 bool tp__tensor_has_shape(const tp_tensor_t *tensor, int32_t ndim, const int64_t *shape);
 /* True when the two may have memory in common, whoever lent it. */
 bool tp__tensor_shares(const tp_tensor_t *a, const tp_tensor_t *b);
+/* True when an element of the one may lie where one of the other does. */
+bool tp__tensor_meets(const tp_tensor_t *a, const tp_tensor_t *b);
 /* True when writing to a could change what is read from b in another place than b's own element. */
 bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b);
 /* True when two elements may lie at one address, as in an expanded tensor. */
@@ -377,6 +380,8 @@ size_t tp__layout_widen(tp_layout_t *layout, int32_t n, uint32_t moved, uintptr_
 int32_t tp__layout_tile(int64_t numel, size_t itemsize);
 
 /* ---- copy.c ---- */
+/* What tp_tensor_copy refuses. Status: SHAPE, INVALID_ARGUMENT. */
+tp_status_t tp__copy_check(const tp_tensor_t *target, const tp_tensor_t *source, const char *operation);
 /* dst := cast(src), same device, src broadcast; no overlap check. */
 tp_status_t tp__copy_same_device(tp_tensor_t *target, const tp_tensor_t *source, const char *operation);
 

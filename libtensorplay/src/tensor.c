@@ -180,8 +180,12 @@ bool tp__tensor_shares(const tp_tensor_t *a, const tp_tensor_t *b) {
   return (a->storage->foreign || b->storage->foreign) && a->numel && b->numel && meet(a, b);
 }
 
+bool tp__tensor_meets(const tp_tensor_t *a, const tp_tensor_t *b) {
+  return tp__tensor_shares(a, b) && a->numel && b->numel && meet(a, b);
+}
+
 bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b) {
-  return tp__tensor_shares(a, b) && a->numel && b->numel && !same_elements(a, b) && meet(a, b);
+  return tp__tensor_meets(a, b) && !same_elements(a, b);
 }
 
 bool tp__tensor_overlaps_itself(const tp_tensor_t *tensor) {

@@ -183,6 +183,7 @@ void tp__alloc_free(tp__block_t *block) {
 }
 
 tp_status_t tp__alloc_record_stream(tp__block_t *block, tp_stream_t *stream) {
+  if (block->stream == stream) return TP_OK; /* its order makes reuse safe */
   tp__heap_t *heap = block->segment->heap;
   tp__heap_lock(heap);
   tp_status_t status = tp__defer_note(heap, block, stream);

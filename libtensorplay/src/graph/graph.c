@@ -18,14 +18,15 @@ tp_graph_t *tp_graph_create(void) {
 void tp__graph_discard(tp_graph_t *graph) {
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   /* A launch that is underway keeps what it needs of the executable graph. */
-  if (graph->exec) (void)cudaGraphExecDestroy(graph->exec);
+  if (graph->exec.cuda) (void)cudaGraphExecDestroy(graph->exec.cuda);
   if (graph->graph) (void)cudaGraphDestroy(graph->graph);
   tp__capture_restore(mode);
   tp__hold_drop(graph->hold);
   tp__draws_forget(&graph->draws);
   if (graph->mempool) tp__mempool_drop(graph->mempool);
   tp__watch_forget(&graph->watch);
-  tp__order_drop(graph->point);
+  tp__order_drop(graph->exec.point);
+  tp__stage_drop(graph->stage);
   graph->state = TP_GRAPH_EMPTY;
   graph->device = 0;
   graph->stream = NULL;
@@ -35,8 +36,8 @@ void tp__graph_discard(tp_graph_t *graph) {
   graph->last_if = (tp__condition_t){0};
   graph->is_broken = false;
   graph->graph = NULL;
-  graph->exec = NULL;
-  graph->point = NULL;
+  graph->exec = (tp__exec_t){.cuda = NULL};
+  graph->stage = NULL;
 }
 
 tp_status_t tp_graph_reset(tp_graph_t *graph) {
@@ -88,4 +89,4 @@ int32_t tp_graph_writes(tp_graph_t *graph, const tp_tensor_t *tensor) {
 
 uintptr_t tp_graph_handle(const tp_graph_t *graph) { return (uintptr_t)graph->graph; }
 
-uintptr_t tp_graph_exec_handle(const tp_graph_t *graph) { return (uintptr_t)graph->exec; }
+uintptr_t tp_graph_exec_handle(const tp_graph_t *graph) { return (uintptr_t)graph->exec.cuda; }

@@ -1,6 +1,6 @@
 /* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; failure.c:
- * what broke it; conditional.c; node.c: kernels in front of what was captured; replay.c; dot.c. Calls inside the folder
- * go from capture.c to conditional.c, from both to failure.c, and from all and replay.c to graph.c and node.c. */
+ * what broke it; conditional.c; replay.c; stage.c: replays that begin with copies; dot.c. Calls inside the folder go
+ * from capture.c to conditional.c, from both to failure.c, from stage.c to replay.c, and from all to graph.c. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 
@@ -39,6 +39,15 @@ typedef struct tp__body {
   tp_tensor_t *predicate;  /* of a while node */
 } tp__body_t;
 
+/* An executable graph. CUDA runs its launches one after the other, whatever their streams. */
+typedef struct tp__exec {
+  cudaGraphExec_t cuda;
+  cudaGraphNode_t setter;             /* the draws' one, or its counterpart in a clone */
+  _Atomic(tp__order_point_t *) point; /* the last launch */
+} tp__exec_t;
+
+typedef struct tp__stage tp__stage_t;
+
 struct tp_graph {
   pthread_mutex_t lock; /* of all that follows; CUDA's executable graph is not safe for two threads either */
   tp__graph_state_t state;
@@ -54,28 +63,25 @@ struct tp_graph {
   tp__condition_t last_if; /* the if node whose first body ended last, until another body begins */
   bool is_broken;         /* a body failed */
   cudaGraph_t graph;
-  cudaGraphExec_t exec;
-  _Atomic(tp__order_point_t *) point; /* its last launch: CUDA runs one after the other, whatever the streams */
+  tp__exec_t exec;
+  tp__stage_t *stage;     /* for tp_graph_stage_and_launch; NULL before its first use */
 };
 
 /* ---- graph.c ---- */
 /* Back to TP_GRAPH_EMPTY: gives up what the capture has made, which has ended. Under the lock; never fails. */
 void tp__graph_discard(tp_graph_t *graph);
 
-/* ---- node.c ---- */
-/* A kernel of one row of blocks that runs in front of what was captured. The device is entered. */
-typedef struct tp__first {
-  tp__kernel_t *kernel;
-  int32_t device;
-  uint32_t blocks;
-  const void *arguments;
-} tp__first_t;
-/* Adds it as a node that all others come behind. */
-tp_status_t tp__node_put_first(cudaGraph_t graph, const tp__first_t *first, cudaGraphNode_t *out,
-                               const char *operation);
-/* From now on launches of the executable graph give that node these blocks and arguments. */
-tp_status_t tp__node_renew(cudaGraphExec_t exec, cudaGraphNode_t node, const tp__first_t *first,
-                           const char *operation);
+/* ---- replay.c ---- */
+/* Whether it can be launched on the stream, where NULL becomes the current one; enters the device. Status: STATE,
+ * DEVICE. */
+tp_status_t tp__graph_ready(const tp_graph_t *graph, tp_stream_t **stream, const char *operation);
+/* Launches one of its executable graphs, which touches all that. */
+tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count, const tp__touch_t *touches,
+                             tp_stream_t *stream, const char *operation);
+
+/* ---- stage.c ---- */
+/* Release function; NULL is allowed. */
+void tp__stage_drop(tp__stage_t *stage);
 
 /* ---- failure.c ---- */
 /* From now on, failures are noted with the captures that they break. */

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from os import PathLike, fsencode
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
 
+from . import _staging
 from ._check import check, failure
 from ._conditional import Conditional, capturing
 from ._current import StreamContext
@@ -20,6 +22,9 @@ from ._library import native
 from ._mempool import PoolId, graph_pool_handle
 from .device import CURRENT
 from .streams import Stream, pointer_of
+
+if TYPE_CHECKING:
+    from tensorplay import Tensor
 
 __all__ = [
     "CUDAGraph",
@@ -120,6 +125,37 @@ class CUDAGraph(Conditional):
         """Runs the graph once, on the current stream of its device or on the one given (`tp_graph_replay`)."""
         pointer = native.NULL if stream is None else pointer_of("replay", stream)
         check(native.tp_graph_replay(self._pointer, pointer))
+
+    def stage_and_launch(self, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+        """Copies every input onto its static buffer and replays, in one call (`tp_graph_stage_and_launch`).
+
+        Parameters
+        ----------
+        static_inputs : sequence of Tensor
+            Buffers that the graph has captured; the caller keeps them alive.
+        inputs : sequence of Tensor
+            What overwrites the matching buffers, as ``static.copy_(input)`` in the order of the lists; may be dropped at
+            once. Contiguous pairs of one dtype on the graph's device are copied by one kernel, a part of the launch.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The lists differ in length. What `copy_` refuses is refused as by it. Nothing was queued then.
+        StateError
+            Nothing was captured, or the current stream is captured.
+        """
+        try:
+            statics, fresh = [x._impl for x in static_inputs], [x._impl for x in inputs]
+            if len(statics) != len(fresh):
+                _staging.explain(static_inputs, inputs)
+            status = native.tp_graph_stage_and_launch(self._pointer, len(statics), statics, fresh)
+        except (AttributeError, TypeError):  # not all are tensors, or of this backend
+            _staging.by_copies(self, static_inputs, inputs)
+            return
+        if status:
+            error = failure()
+            _staging.explain(static_inputs, inputs)
+            raise error
 
     def instantiate(self) -> None:
         """Does nothing: the graph was compiled when its capture ended."""

@@ -1,0 +1,47 @@
+"""What `CUDAGraph.stage_and_launch` does where its one call into C has refused, or cannot be made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tensorplay import _dispatch, _operands
+from tensorplay.errors import InvalidArgumentError, TensorPlayError
+
+if TYPE_CHECKING:
+    from tensorplay import Tensor
+
+    from .graphs import CUDAGraph
+
+_OPERATION = "stage_and_launch"
+
+
+def explain(static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+    """Finds what is wrong with the arguments, whatever the graph is like.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The lists differ in length.
+    TensorPlayError
+        `copy_` would refuse a pair, with its words.
+    """
+    _dispatch.check_tensor(_OPERATION, *static_inputs, *inputs)
+    if len(static_inputs) != len(inputs):
+        raise InvalidArgumentError(
+            f"{_OPERATION}: got {len(inputs)} inputs for {len(static_inputs)} static inputs, expected as many"
+        )
+    for i, (static, fresh) in enumerate(zip(static_inputs, inputs, strict=True)):
+        try:
+            _operands.copy_(static, fresh)
+        except TensorPlayError as error:
+            raise type(error)(f"{_OPERATION}: pair {i}: {error}") from None
+
+
+def by_copies(graph: CUDAGraph, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+    """The same with tensors of other backends: each pair by `copy_`, in the order of the list."""
+    explain(static_inputs, inputs)
+    if graph.raw_cuda_graph_exec():
+        for static, fresh in zip(static_inputs, inputs, strict=True):
+            _dispatch.copy_(static, fresh)
+    graph.replay()  # without a capture it says so

@@ -1,0 +1,112 @@
+"""Inputs that are staged and a replay, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import tensorplay
+from tensorplay import cuda
+from tensorplay.cuda import graphs
+from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
+
+pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
+
+Captured = tuple[cuda.CUDAGraph, list[tensorplay.Tensor], tensorplay.Tensor]
+
+
+def capture() -> Captured:
+    """A graph that adds three static inputs."""
+    statics = [tensorplay.zeros(2, 3, device="cuda") for _ in range(3)]
+    g = cuda.CUDAGraph()
+    with graphs.graph(g):
+        out = statics[1] * statics[2]
+        out += statics[0]
+    return g, statics, out
+
+
+def test_each_call_uses_fresh_inputs() -> None:
+    g, statics, out = capture()
+    for i in range(4):
+        fresh = [tensorplay.full((2, 3), float(i + k), device="cuda") for k in range(3)]
+        g.stage_and_launch(statics, fresh)
+        del fresh
+        assert out.tolist() == [[i + (i + 1) * (i + 2)] * 3] * 2
+    g.replay()
+    assert out.tolist() == [[23] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tensorplay.full((3,), 2.0, device="cuda"),
+        lambda: tensorplay.full((2, 3), 2, device="cuda"),
+        lambda: tensorplay.full((3, 2), 2.0, device="cuda").t(),
+        lambda: tensorplay.full((2, 3), 2.0),
+        lambda: tensorplay.full((1, 3), 2, dtype=tensorplay.int64),
+    ],
+    ids=["broadcast", "cast", "strided", "host", "host, cast and broadcast"],
+)
+def test_every_pair_is_what_copy_would_make_of_it(make: Callable[[], tensorplay.Tensor]) -> None:
+    g, statics, out = capture()
+    plain = tensorplay.full((2, 3), 5.0, device="cuda")
+    g.stage_and_launch(tuple(statics), (plain, make(), plain))
+    assert out.tolist() == [[15] * 3] * 2
+    assert statics[1].tolist() == [[2] * 3] * 2
+
+
+def test_no_inputs_are_a_replay() -> None:
+    g, statics, out = capture()
+    statics[0].fill_(4)
+    g.stage_and_launch([], [])
+    assert out.tolist() == [[4] * 3] * 2
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    g, statics, _ = capture()
+    good, bad = tensorplay.ones(2, 3, device="cuda"), tensorplay.ones(2, 4, device="cuda")
+    with pytest.raises(InvalidArgumentError, match=r"stage_and_launch: got 2 inputs for 3 static inputs"):
+        g.stage_and_launch(statics, [good, good])
+    expected = r"stage_and_launch: pair 1: copy_: got a source of shape \(2, 4\), expected one that broadcasts"
+    for fresh in ([good, bad, good], [good, bad.cpu(), good]):
+        with pytest.raises(InvalidArgumentError, match=expected):
+            g.stage_and_launch(statics, fresh)
+    for wrong in ([good, None, good], [good, 1.5, good]):
+        with pytest.raises(DTypeError, match="stage_and_launch: got .*, expected a tensor"):
+            g.stage_and_launch(statics, wrong)  # type: ignore[arg-type]
+    assert all(static.sum().item() == 0 for static in statics)
+
+
+def test_a_graph_without_a_capture_is_refused() -> None:
+    g = cuda.CUDAGraph()
+    x, host = tensorplay.zeros(3, device="cuda"), tensorplay.ones(3)
+    for fresh in (x + 1, host):
+        with pytest.raises(StateError, match="nothing was captured"):
+            g.stage_and_launch([x], [fresh])
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_a_captured_stream_is_refused_and_its_capture_goes_on() -> None:
+    g, statics, _ = capture()
+    other = cuda.CUDAGraph()
+    with graphs.graph(other):
+        y = statics[0] + 1
+        with pytest.raises(StateError, match="the stream is captured"):
+            g.stage_and_launch(statics, statics)
+    other.replay()
+    assert y.tolist() == [[1] * 3] * 2
+
+
+def test_reset_gives_the_second_executable_graph_up() -> None:
+    g, statics, out = capture()
+    g.stage_and_launch(statics, [tensorplay.ones(2, 3, device="cuda")] * 3)
+    assert out.tolist() == [[2] * 3] * 2
+    with pytest.raises(StateError, match="in use"):
+        g.reset()
+    del out
+    g.reset()
+    with graphs.graph(g):
+        total = statics[0] + statics[1]
+    g.stage_and_launch(statics[:1], [tensorplay.full((2, 3), 9.0, device="cuda")])
+    assert total.tolist() == [[10] * 3] * 2
