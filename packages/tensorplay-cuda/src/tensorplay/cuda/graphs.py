@@ -134,8 +134,8 @@ class CUDAGraph(Conditional):
         static_inputs : sequence of Tensor
             Buffers that the graph has captured; the caller keeps them alive.
         inputs : sequence of Tensor
-            What overwrites the matching buffers, as ``static.copy_(input)`` in the order of the lists; may be dropped at
-            once. Contiguous pairs of one dtype on the graph's device are copied by one kernel, a part of the launch.
+            What overwrites the matching buffers, as ``static.copy_(input)`` in the order of the lists. They may be
+            dropped at once. Contiguous pairs of one dtype on the graph's device are copied by the launch itself.
 
         Raises
         ------
