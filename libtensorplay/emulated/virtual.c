@@ -7,13 +7,13 @@
 
 #define GRANULARITY ((size_t)2 << 20)
 
-/* Memory lives while its handle is held or it is mapped; it is mapped once at a time. */
+/* Memory lives while its handle is held or it is mapped. */
 typedef struct memory {
   struct memory *next;
   int device;
   size_t nbytes;
-  bool held;
-  bool mapped;
+  int held;   /* references to its handle */
+  int mapped; /* mappings */
 } memory_t;
 
 static memory_t *memories;
@@ -65,7 +65,7 @@ static cudaError_t create(CUmemGenericAllocationHandle *out, size_t nbytes, cons
     emu_memory_give(device, nbytes);
     return cudaErrorMemoryAllocation;
   }
-  *memory = (memory_t){.next = memories, .device = device, .nbytes = nbytes, .held = true};
+  *memory = (memory_t){.next = memories, .device = device, .nbytes = nbytes, .held = 1};
   memories = memory;
   *out = (uintptr_t)memory;
   return cudaSuccess;
@@ -95,7 +95,7 @@ static void end_unless_used(memory_t *memory) {
 static cudaError_t release(CUmemGenericAllocationHandle handle) {
   memory_t *memory = find(handle);
   if (!memory) return cudaErrorInvalidValue;
-  memory->held = false;
+  memory->held--;
   end_unless_used(memory);
   return cudaSuccess;
 }
@@ -109,16 +109,30 @@ static cudaError_t map(CUdeviceptr begin, size_t nbytes, size_t offset, CUmemGen
   memory_t *memory = find(handle);
   if (!memory || offset || flags || nbytes != memory->nbytes || begin % GRANULARITY || !emu_mapping_fits(begin, nbytes))
     return cudaErrorInvalidValue;
-  if (memory->mapped) return cudaErrorNotSupported;
   emu_range_t mapping = {.begin = begin, .nbytes = nbytes, .device = memory->device, .mapping = memory};
   if (!emu_mapping_make(mapping)) return cudaErrorMemoryAllocation;
-  memory->mapped = true;
+  memory->mapped++;
   return cudaSuccess;
 }
 
 static CUresult memory_map(CUdeviceptr begin, size_t nbytes, size_t offset, CUmemGenericAllocationHandle handle,
                            unsigned long long flags) {
   RETURN(cuMemMap, map(begin, nbytes, offset, handle, flags));
+}
+
+/* The memory that is mapped around an address. */
+static cudaError_t retain(CUmemGenericAllocationHandle *out, CUdeviceptr address) {
+  emu_place_t place;
+  const emu_range_t *range = emu_range_find(address, false, &place);
+  if (!out || !range || !range->mapping) return cudaErrorInvalidValue;
+  memory_t *memory = range->mapping;
+  memory->held++;
+  *out = (uintptr_t)memory;
+  return cudaSuccess;
+}
+
+static CUresult memory_retain(CUmemGenericAllocationHandle *out, void *address) {
+  RETURN(cuMemRetainAllocationHandle, retain(out, (CUdeviceptr)(uintptr_t)address));
 }
 
 /* Whether mappings, each of them whole, cover it. */
@@ -172,7 +186,7 @@ static bool can_be_unmapped(CUdeviceptr begin, size_t nbytes) {
 
 static void unmap_at(CUdeviceptr begin, memory_t *memory) {
   emu_mapping_drop(begin);
-  memory->mapped = false;
+  memory->mapped--;
   end_unless_used(memory);
 }
 
@@ -200,6 +214,7 @@ static const struct {
     FUNCTION(cuMemAddressFree, address_free)
     FUNCTION(cuMemCreate, memory_create)
     FUNCTION(cuMemRelease, memory_release)
+    FUNCTION(cuMemRetainAllocationHandle, memory_retain)
     FUNCTION(cuMemMap, memory_map)
     FUNCTION(cuMemSetAccess, memory_set_access)
     FUNCTION(cuMemUnmap, memory_unmap)

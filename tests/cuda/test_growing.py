@@ -37,10 +37,10 @@ def test_pages_come_and_go_with_their_blocks(growing: None) -> None:
     tensors = [empty(10 * MiB) for _ in range(6)]
     stats = cuda.memory_stats()
     reserved = "reserved_bytes.large_pool.current"
-    assert stats[reserved] - before[reserved] == 60 * MiB  # three pages of 20 MiB
+    assert stats[reserved] - before[reserved] == 60 * MiB  # 30 pages of 2 MiB
     assert stats["segment.large_pool.current"] - before["segment.large_pool.current"] == 1
     assert stats["inactive_split.large_pool.current"] == before["inactive_split.large_pool.current"]
-    del tensors[2:4]  # the second page
+    del tensors[2:4]  # 20 to 40 MiB
     cuda.empty_cache()
     assert cuda.memory_stats()[reserved] - before[reserved] == 40 * MiB
     tensors.clear()

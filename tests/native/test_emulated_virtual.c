@@ -1,4 +1,4 @@
-/* Virtual memory of the driver: its rules and error codes. test_rules uses CUDA alone and holds on a GPU as well:
+/* Virtual memory of the driver: its rules and error codes. The first two tests hold on a GPU as well:
  *     cc -std=c11 -DTP_TEST_ON_GPU -I libtensorplay/src tests/native/test_emulated_virtual.c -lcudart */
 #include <stdint.h>
 #include <string.h>
@@ -35,6 +35,38 @@ static const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PI
                                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
 static const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
                                        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+/* Memory moves to another place: its handle is had from the first, and both are mapped meanwhile. */
+static void test_memory_moves(void) {
+  FIND(cuMemAddressReserve);
+  FIND(cuMemAddressFree);
+  FIND(cuMemCreate);
+  FIND(cuMemRelease);
+  FIND(cuMemRetainAllocationHandle);
+  FIND(cuMemMap);
+  FIND(cuMemSetAccess);
+  FIND(cuMemUnmap);
+  CUdeviceptr base;
+  CUmemGenericAllocationHandle handle, again;
+  unsigned char bytes[8];
+
+  CHECK_OK(cuMemAddressReserve(&base, 4 * PAGE, 0, 0, 0));
+  CHECK(cuMemRetainAllocationHandle(&handle, (void *)base) == CUDA_ERROR_INVALID_VALUE);
+  CHECK_OK(cuMemCreate(&handle, PAGE, &properties, 0));
+  CHECK_OK(cuMemMap(base, PAGE, 0, handle, 0));
+  CHECK_OK(cuMemRelease(handle));
+  CHECK_OK(cuMemRetainAllocationHandle(&again, (void *)(base + PAGE / 2)));
+  CHECK_OK(cuMemMap(base + 2 * PAGE, PAGE, 0, again, 0));
+  CHECK_OK(cuMemRelease(again));
+  CHECK_OK(cuMemSetAccess(base + 2 * PAGE, PAGE, &access, 1));
+  CHECK_OK(cuMemUnmap(base, PAGE));
+  CHECK(cuMemRetainAllocationHandle(&again, (void *)base) == CUDA_ERROR_INVALID_VALUE);
+  CHECK_OK(cudaMemsetAsync((void *)(base + 2 * PAGE), 7, PAGE, NULL));
+  CHECK_OK(cudaMemcpy(bytes, (void *)(base + 3 * PAGE - 8), 8, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 8; i++) CHECK(bytes[i] == 7);
+  CHECK_OK(cuMemUnmap(base + 2 * PAGE, PAGE));
+  CHECK_OK(cuMemAddressFree(base, 4 * PAGE));
+}
 
 /* Pages at addresses: mapped beside each other they are one piece of memory, which lives while it is mapped. */
 static void test_rules(void) {
@@ -203,6 +235,7 @@ static void test_names_and_failures(void) {
 int main(void) {
   CHECK_OK(cudaSetDevice(0));
   test_rules();
+  test_memory_moves();
 #ifndef TP_TEST_ON_GPU
   test_capacity_and_poison();
   test_a_mapping_in_part();

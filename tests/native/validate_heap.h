@@ -28,8 +28,8 @@ static inline void validate_block(const tp__segment_t *segment, const tp__block_
   CHECK(block->nbytes > 0 && block->nbytes % TP_BLOCK_UNIT == 0);
   CHECK((uintptr_t)block->address % TP_BLOCK_UNIT == 0);
   if (block->state == TP_BLOCK_GAP) {
-    CHECK(segment->page > 0 && block->nbytes % segment->page == 0 && block->stream == segment->grows_for);
-    CHECK((size_t)(block->address - segment->first->address) % segment->page == 0);
+    CHECK(segment->grows_for && block->nbytes % TP_PAGE == 0 && block->stream == segment->grows_for);
+    CHECK((size_t)(block->address - segment->first->address) % TP_PAGE == 0);
     CHECK(!next || next->state != TP_BLOCK_GAP);
   }
   if (next) {
@@ -86,7 +86,8 @@ static inline void validate_segment(const tp__segment_t *segment, heap_sums_t *s
 /* A block of a bin, which comes after `last`, the one before. */
 static inline void validate_free(const tp__pool_t *pool, const tp__shelf_t *shelf, const tp__block_t *block,
                                  const tp__block_t **last) {
-  CHECK(block->state == TP_BLOCK_FREE);
+  int64_t clock = block->segment->heap->clock;
+  CHECK(block->state == TP_BLOCK_FREE && block->freed <= clock && shelf->passed <= clock && shelf->marked <= clock);
   CHECK(block->stream == shelf->stream && block->segment->pool == pool);
   CHECK(!*last || (*last)->nbytes <= block->nbytes);
   *last = block;
@@ -122,6 +123,7 @@ static inline int64_t validate_pool(const tp__pool_t *pool, tp__size_class_t cla
     const tp__shelf_t *shelf = pool->shelves[id];
     if (!shelf) continue;
     CHECK(tp__stream_id(shelf->stream) == id);
+    CHECK(!pool->owner || (!shelf->mark.event && shelf->passed == 0));
     const tp__block_t *last = NULL; /* bins follow each other by size as well */
     for (int bin = 0; bin < TP_BIN_COUNT; bin++) {
       int word = bin / 64;
@@ -216,6 +218,13 @@ static inline int64_t validate_private_pools(const tp__heap_t *heap, tp__size_cl
   return count;
 }
 
+/* What threads may have taken from their caches, which the most active bytes do not follow. */
+static inline int64_t cached_room(const tp__heap_t *heap) {
+  int64_t room = 0;
+  for (const tp__cache_t *cache = heap->caches; cache; cache = cache->next) room += (int64_t)TP_CACHE_NBYTES;
+  return room;
+}
+
 /* No other thread may be in a call. The sums of increases and decreases must not have been reset. */
 static inline void validate_heap(int32_t device) {
   tp__heap_t *heap = tp__heap(device);
@@ -246,6 +255,7 @@ static inline void validate_heap(int32_t device) {
     validate_figures(stats, TP_STAT_inactive_split, class, sums.pieces);
     validate_figures(stats, TP_STAT_inactive_split_bytes, class, sums.piece_nbytes);
   }
+  CHECK((int64_t)heap->most_active >= heap->stats[TP_STAT_active_bytes] - cached_room(heap));
   CHECK(validate_caches(heap) == cached);
   CHECK(heap->asked == 0 && heap->deferred + heap->deferred_external == pending_uses);
   CHECK(heap->stats[TP_STAT_oversize_segments] == oversize_segments);

@@ -61,6 +61,8 @@ static void activate(tp__heap_t *heap, tp__block_t *block, const tp__request_t *
   tp__stat_increase(heap->stats, TP_STAT_requested_bytes, class, request->requested_nbytes);
   tp__stat_increase(heap->stats, TP_STAT_active, class, 1);
   tp__stat_increase(heap->stats, TP_STAT_active_bytes, class, block->nbytes);
+  size_t active = (size_t)heap->stats[TP_STAT_active_bytes];
+  if (heap->most_active < active) heap->most_active = active;
   if (block->oversize) tp__stat_increase_one(&heap->stats[TP_STAT_oversize_allocations], 1);
   tp__trace_block(heap, TP_TRACE_alloc, block, block->origin);
 }
@@ -72,6 +74,7 @@ void tp__heap_retire(tp__heap_t *heap, tp__block_t *block, int64_t origin) {
   tp__stat_decrease(heap->stats, TP_STAT_active_bytes, class, block->nbytes);
   tp__trace_block(heap, TP_TRACE_free_completed, block, origin);
   tp__segment_t *segment = block->segment;
+  block->freed = heap->clock;
   tp__pool_insert_merged(heap, block);
   if (segment->active > 0) return;
   if (segment->pool->owner) {

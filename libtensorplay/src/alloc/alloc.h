@@ -1,12 +1,13 @@
 /* What the files of the allocator share; docs/design/allocator.md explains the whole. A heap is what the
  * allocator keeps for one device, and its lock guards everything below it. The files, lowest first:
  *
- *   stats      counters
+ *   stats      counters; declared in stats.h
  *   trace      history
  *   block      records of blocks: taken, split, merged
  *   pool       free blocks, best fit
  *   pages      memory that is mapped at reserved addresses
- *   growing    segments of such pages; both are declared in growing.h
+ *   idle       those pages that nothing uses
+ *   growing    segments of pages; the three are declared in growing.h
  *   segment    memory from the driver and back
  *   collect    idle segments that go back before all of them have to
  *   past       which captured work comes before a stream's next; declared in past.h
@@ -27,8 +28,9 @@
 
 #include <pthread.h>
 
-#include "../internal.h"
+#include "../mark.h"
 #include "route.h"
+#include "stats.h"
 
 #define TP_BLOCK_UNIT ((size_t)512)          /* sizes of blocks are multiples, addresses too */
 #define TP_SMALL_LIMIT (1 * TP_MiB)          /* larger blocks come from the large pool */
@@ -36,6 +38,7 @@
 #define TP_OWN_SEGMENT_LIMIT (10 * TP_MiB)   /* from here on a block gets a segment of its own */
 #define TP_SEGMENT_UNIT (2 * TP_MiB)         /* to which the size of such a segment is rounded up */
 #define TP_LARGE_REST_LIMIT (1 * TP_MiB)     /* a large block is split when more than this remains */
+#define TP_PAGE (2 * TP_MiB)                 /* of segments that grow: the driver's smallest */
 
 typedef struct tp__heap tp__heap_t;
 typedef struct tp__segment tp__segment_t;
@@ -44,67 +47,6 @@ typedef struct tp__private_pool tp__private_pool_t;
 typedef struct tp__use tp__use_t;
 typedef struct tp__use_queue tp__use_queue_t;
 typedef struct tp__request tp__request_t;
-
-/* ---- stats.c ---- */
-
-typedef enum tp__stat {
-#define TP_STAT_FAMILY(name) TP_STAT_##name, TP_STAT_END_##name = TP_STAT_##name + 11,
-#define TP_STAT_OVERSIZE(name) TP_STAT_##name, TP_STAT_END_##name = TP_STAT_##name + 3,
-#define TP_STAT_SCALAR(name) TP_STAT_##name,
-#include "stats.def"
-#undef TP_STAT_FAMILY
-#undef TP_STAT_OVERSIZE
-#undef TP_STAT_SCALAR
-  TP_STAT_COUNT
-} tp__stat_t;
-
-/* Which pool a figure is of; "all" is their sum. */
-typedef enum tp__size_class { TP_CLASS_ALL = 0, TP_CLASS_LARGE = 1, TP_CLASS_SMALL = 2 } tp__size_class_t;
-
-enum { TP_FIGURE_CURRENT = 0, TP_FIGURE_PEAK = 1, TP_FIGURE_ALLOCATED = 2, TP_FIGURE_FREED = 3 };
-
-static inline void tp__stat_increase_one(int64_t *figures, int64_t amount) {
-  int64_t current = figures[TP_FIGURE_CURRENT] += amount;
-  if (current > figures[TP_FIGURE_PEAK]) figures[TP_FIGURE_PEAK] = current;
-  figures[TP_FIGURE_ALLOCATED] += amount;
-}
-
-static inline void tp__stat_decrease_one(int64_t *figures, int64_t amount) {
-  figures[TP_FIGURE_CURRENT] -= amount;
-  figures[TP_FIGURE_FREED] += amount;
-}
-
-/* Both for the pool's own figures and for "all". */
-static inline void tp__stat_increase(int64_t *stats, tp__stat_t family, tp__size_class_t class,
-                                     size_t amount) {
-  tp__stat_increase_one(&stats[family], (int64_t)amount);
-  tp__stat_increase_one(&stats[family + 4 * class], (int64_t)amount);
-}
-
-static inline void tp__stat_decrease(int64_t *stats, tp__stat_t family, tp__size_class_t class,
-                                     size_t amount) {
-  tp__stat_decrease_one(&stats[family], (int64_t)amount);
-  tp__stat_decrease_one(&stats[family + 4 * class], (int64_t)amount);
-}
-
-/* What entered and left a thread's cache since the heap's counters last followed. */
-typedef struct tp__tally {
-  int64_t in, out;   /* sums */
-  int64_t low, high; /* extremes of in - out, around 0 */
-} tp__tally_t;
-
-static inline void tp__tally_in(tp__tally_t *tally, int64_t amount) {
-  tally->in += amount;
-  if (tally->in - tally->out > tally->high) tally->high = tally->in - tally->out;
-}
-
-static inline void tp__tally_out(tp__tally_t *tally, int64_t amount) {
-  tally->out += amount;
-  if (tally->in - tally->out < tally->low) tally->low = tally->in - tally->out;
-}
-
-/* A family of the small pool follows a tally: it counts what is in caches, or what is not. */
-void tp__stat_follow(int64_t *stats, tp__stat_t family, const tp__tally_t *tally, bool counts_cached);
 
 /* ---- trace.c ---- */
 
@@ -160,6 +102,7 @@ struct tp__block {
   int64_t origin;             /* of the call that allocated it; of live and pending blocks */
   uint64_t capture;           /* in which it was allocated, 0: in none; of live and pending blocks */
   tp__use_t *uses;            /* of live blocks: other streams that were recorded */
+  int64_t freed;              /* of free blocks: when on the heap's clock; the last of those that were merged */
   tp__block_t *chain;         /* of live blocks of tp_memory_alloc: the next one in address.c's bucket */
   tp_budget_scope_t *budget;  /* of live blocks: where they are counted as well; NULL for most */
   bool plain;                 /* of live blocks: a thread's cache may take it when it is given back */
@@ -189,6 +132,9 @@ typedef struct tp__shelf {
   uint64_t words[(TP_BIN_WORDS + 63) / 64]; /* one bit per word of occupied that is not 0 */
   uint64_t occupied[TP_BIN_WORDS];          /* one bit per bin */
   tp__block_t *bins[TP_BIN_COUNT];      /* lists of one size, then trees ordered by size and address */
+  int64_t passed;                           /* work on what was freed before this time on the heap's clock is done */
+  int64_t marked;                           /* when the mark was recorded */
+  tp__mark_t mark;                          /* its event is NULL at first */
 } tp__shelf_t;
 
 struct tp__pool {
@@ -198,6 +144,8 @@ struct tp__pool {
   tp__private_pool_t *owner; /* NULL: a default pool */
 };
 
+/* The one of a block's pool and stream. */
+tp__shelf_t *tp__pool_shelf(const tp__block_t *block);
 /* Makes sure that a stream has a shelf, without which none of its blocks may be inserted. False without
  * host memory. */
 bool tp__pool_prepare(tp__pool_t *pool, tp_stream_t *stream);
@@ -221,8 +169,7 @@ struct tp__segment {
   bool oversize;          /* counted as such */
   int64_t origin;         /* of the call that obtained it */
   tp__block_t *first;     /* by address */
-  tp_stream_t *grows_for; /* whose requests its gaps serve; NULL for one that does not grow */
-  size_t page;            /* bytes that are mapped together, of one that grows; nbytes then counts what is mapped */
+  tp_stream_t *grows_for; /* whose requests its gaps serve; NULL for one that does not grow; nbytes is what is mapped */
   tp__segment_t *previous;
   tp__segment_t *next;
 };
@@ -419,6 +366,7 @@ struct tp__heap {
   size_t limit;               /* of reserved bytes; TP_NO_LIMIT */
   size_t asked;               /* bytes for which threads are asking the driver without the lock */
   int64_t clock;              /* counts requests */
+  size_t most_active;         /* bytes at a time, since the cache was emptied */
   int32_t deferred;           /* uses in the queues, but for those of external streams */
   int32_t deferred_external;
   tp__pool_t pools[3];        /* by size class; TP_CLASS_ALL is not used */

@@ -50,6 +50,7 @@ tp__block_t *tp__block_split(tp__heap_t *heap, tp__block_t *block, size_t nbytes
   rest->segment = block->segment;
   rest->stream = block->stream;
   rest->state = block->state;
+  rest->freed = block->freed;
   rest->previous = block;
   rest->next = block->next;
   if (rest->next) rest->next->previous = rest;
@@ -60,6 +61,7 @@ tp__block_t *tp__block_split(tp__heap_t *heap, tp__block_t *block, size_t nbytes
 
 void tp__block_merge(tp__heap_t *heap, tp__block_t *block, tp__block_t *next) {
   block->nbytes += next->nbytes;
+  if (block->freed < next->freed) block->freed = next->freed;
   block->next = next->next;
   if (block->next) block->next->previous = block;
   tp__block_delete(heap, next);

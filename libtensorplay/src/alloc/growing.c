@@ -9,6 +9,12 @@
 
 static const char operation[] = "allocate";
 
+/* A heap holds so much more than was ever active before idle pages move in the place of fresh memory. */
+#define SPARE_PART 24
+#define SPARE_NBYTES (16 * TP_MiB)
+
+#define ASKED_NBYTES (20 * TP_MiB) /* of more than that the driver is asked whether it has them */
+
 bool tp__growing_serves(const tp__request_t *request) {
   const tp__private_pool_t *owner = request->pool->owner;
   if (!tp__settings()->expandable_segments) return false;
@@ -16,13 +22,7 @@ bool tp__growing_serves(const tp__request_t *request) {
   return !owner->mempool->allocate && !(owner->mempool->flags & TP_MEMPOOL_NO_SPLIT);
 }
 
-static size_t round_up(size_t nbytes, size_t unit) { return (nbytes + unit - 1) / unit * unit; }
-
-/* Of a segment that is made now. */
-static size_t page_of(const tp__pool_t *pool) {
-  return pool->class == TP_CLASS_SMALL ? TP_SMALL_SEGMENT
-                                       : round_up(tp__settings()->large_segment_size, TP_SEGMENT_UNIT);
-}
+static size_t round_up(size_t nbytes) { return (nbytes + TP_PAGE - 1) / TP_PAGE * TP_PAGE; }
 
 /* ---- where a request fits ---- */
 
@@ -34,18 +34,40 @@ static size_t usable(const tp__block_t *block, const tp__request_t *request) {
 
 /* What has to be mapped of a gap for a request: its beginning, behind a free block; its end, before one; or all. */
 static void look_at(tp__block_t *gap, const tp__request_t *request, tp__place_t *best) {
-  size_t page = gap->segment->page, wanted = request->nbytes;
+  size_t wanted = request->nbytes;
   size_t before = usable(gap->previous, request), after = usable(gap->next, request);
-  size_t front = round_up(wanted - before, page), back = round_up(wanted - after, page);
+  size_t front = round_up(wanted - before), back = round_up(wanted - after);
   size_t nbytes = front <= back ? front : back;
   if (nbytes > gap->nbytes) {
     if (before + gap->nbytes + after < wanted) return;
     nbytes = gap->nbytes;
   }
-  if (!best->gap || nbytes < best->nbytes) *best = (tp__place_t){gap, nbytes, nbytes < front};
+  if (best->gap && best->nbytes <= nbytes) return;
+  *best = (tp__place_t){.gap = gap, .nbytes = nbytes, .at_end = nbytes < front};
 }
 
-tp__place_t tp__growing_find(const tp__heap_t *heap, const tp__request_t *request) {
+/* By how much the heap would hold more than it should if all of the place were mapped anew. */
+static size_t excess(const tp__heap_t *heap, const tp__request_t *request, size_t nbytes) {
+  size_t most = (size_t)heap->stats[TP_STAT_active_bytes] + request->nbytes;
+  if (most < heap->most_active) most = heap->most_active;
+  size_t bound = most + most / SPARE_PART + SPARE_NBYTES;
+  if (bound > heap->limit) bound = heap->limit;
+  size_t reserved = (size_t)heap->stats[TP_STAT_reserved_bytes] + heap->asked + nbytes;
+  size_t found = reserved > bound ? round_up(reserved - bound) : 0;
+  return found < nbytes ? found : nbytes;
+}
+
+/* How much of the place idle pages can fill, without a wait; in captures no page moves. */
+static size_t movable(tp__heap_t *heap, const tp__request_t *request, const tp__place_t *place) {
+  if (tp__captures_underway() || tp__stream_is_capturing(request->stream)) return 0;
+  tp__idle_look(heap);
+  tp__idle_t most;
+  size_t wanted = excess(heap, request, place->nbytes);
+  size_t found = wanted ? tp__idle_movable(heap, place->gap, &most) : 0;
+  return found < wanted ? found : wanted;
+}
+
+tp__place_t tp__growing_find(tp__heap_t *heap, const tp__request_t *request) {
   tp__place_t best = {0};
   for (const tp__segment_t *segment = heap->segments; segment; segment = segment->next) {
     if (segment->pool != request->pool || segment->grows_for != request->stream) continue;
@@ -53,7 +75,8 @@ tp__place_t tp__growing_find(const tp__heap_t *heap, const tp__request_t *reques
       if (block->state == TP_BLOCK_GAP) look_at(block, request, &best);
     }
   }
-  if (!best.gap) best.nbytes = round_up(request->nbytes, page_of(request->pool));
+  if (!best.gap) best.nbytes = round_up(request->nbytes);
+  best.moved = movable(heap, request, &best);
   return best;
 }
 
@@ -61,8 +84,7 @@ tp__place_t tp__growing_find(const tp__heap_t *heap, const tp__request_t *reques
 
 /* A segment that is one gap. */
 static tp_status_t reserve(tp__heap_t *heap, const tp__request_t *request, tp__segment_t **out, bool *out_refused) {
-  size_t page = page_of(request->pool);
-  size_t total = tp__device_properties(heap->device)->total_memory, nbytes = round_up(total + total / 8, page);
+  size_t total = tp__device_properties(heap->device)->total_memory, nbytes = round_up(total + total / 8);
   *out_refused = request->nbytes > nbytes;
   if (*out_refused) return TP_OUT_OF_MEMORY;
   tp__segment_t *segment = calloc(1, sizeof *segment);
@@ -83,7 +105,6 @@ static tp_status_t reserve(tp__heap_t *heap, const tp__request_t *request, tp__s
   gap->state = TP_BLOCK_GAP;
   segment->pool = request->pool;
   segment->origin = heap->trace.origin;
-  segment->page = page;
   segment->grows_for = request->stream;
   segment->first = gap;
   tp__segment_link(heap, segment);
@@ -91,31 +112,55 @@ static tp_status_t reserve(tp__heap_t *heap, const tp__request_t *request, tp__s
   return TP_OK;
 }
 
-static void note(tp__heap_t *heap, tp__action_t action, const tp__segment_t *segment, const char *begin,
-                 size_t nbytes) {
-  tp__trace_note(heap, action, segment->pool, (uintptr_t)begin, nbytes, segment->grows_for, heap->trace.origin);
+/* Unmaps idle pages that are mapped at another place as well; without success that place is unmapped again. */
+static tp_status_t leave(tp__heap_t *heap, const tp__idle_t *source, char *address) {
+  bool done;
+  cudaError_t error = tp__idle_unmap(heap, source, &done);
+  if (done) return TP_OK;
+  (void)tp__pages_unmap(address, source->nbytes);
+  if (error) return tp__error_set_cuda(error, operation, "cuMemUnmap");
+  return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to describe %zu bytes", source->nbytes);
 }
 
-/* Maps memory in a gap; the free block that it then is, with its free neighbours. */
-static tp_status_t fill(tp__heap_t *heap, const tp__place_t *place, tp__block_t **out, bool *out_refused) {
-  tp__block_t *gap = place->gap, *part = gap;
+/* Maps memory in so much of a place, beside its free block: fresh, or idle pages from elsewhere. *out is the free block
+ * that it then is, with its free neighbours; the rest of the gap remains of the place. */
+static tp_status_t fill(tp__heap_t *heap, tp__place_t *place, size_t nbytes, const tp__idle_t *source,
+                        tp__block_t **out, bool *out_refused) {
+  tp__block_t *gap = place->gap, *part = gap, *rest = NULL;
   tp__segment_t *segment = gap->segment;
-  if (place->nbytes < gap->nbytes) {
-    tp__block_t *rest =
-        tp__block_split(heap, gap, place->at_end ? gap->nbytes - place->nbytes : place->nbytes);
-    if (!rest) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to describe %zu bytes", place->nbytes);
+  if (nbytes < gap->nbytes) {
+    rest = tp__block_split(heap, gap, place->at_end ? gap->nbytes - nbytes : nbytes);
+    if (!rest) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to describe %zu bytes", nbytes);
     if (place->at_end) part = rest;
   }
-  tp_status_t status =
-      tp__pages_map(heap->device, part->address, part->nbytes, segment->page, operation, out_refused);
+  tp_status_t status = tp__pages_map(heap->device, part->address, nbytes, source ? source->begin : NULL, operation,
+                                     out_refused);
+  if (!status && source) status = leave(heap, source, part->address);
   if (status) {
-    if (gap->next && gap->next->state == TP_BLOCK_GAP) tp__block_merge(heap, gap, gap->next); /* no longer split */
+    if (rest) tp__block_merge(heap, gap, rest);
     return status;
   }
-  segment->nbytes += part->nbytes;
-  tp__segment_count_obtained(heap, segment, part->nbytes);
-  note(heap, TP_TRACE_segment_map, segment, part->address, part->nbytes);
+  place->gap = place->at_end ? gap : rest;
+  place->nbytes -= nbytes;
+  segment->nbytes += nbytes;
+  tp__segment_count_obtained(heap, segment, nbytes);
+  tp__trace_note(heap, TP_TRACE_segment_map, segment->pool, (uintptr_t)part->address, nbytes, segment->grows_for,
+                 heap->trace.origin);
   *out = tp__pool_insert_merged(heap, part);
+  return TP_OK;
+}
+
+/* Brings the idle pages that the place is to have, from where most of them lie first. */
+static tp_status_t move(tp__heap_t *heap, tp__place_t *place, tp__block_t **out, bool *out_refused) {
+  while (place->moved > 0) {
+    tp__idle_t source;
+    (void)tp__idle_movable(heap, place->gap, &source);
+    size_t nbytes = source.nbytes < place->moved ? source.nbytes : place->moved;
+    source.begin += source.nbytes - nbytes; /* the end: a block that shrinks stays where it is */
+    source.nbytes = nbytes;
+    TP_TRY(fill(heap, place, nbytes, &source, out, out_refused));
+    place->moved -= nbytes;
+  }
   return TP_OK;
 }
 
@@ -132,11 +177,11 @@ static cudaError_t drop(tp__heap_t *heap, tp__segment_t *segment) {
 tp_status_t tp__growing_obtain(tp__heap_t *heap, const tp__request_t *request, tp__place_t place, tp__block_t **out,
                                bool *out_refused) {
   *out_refused = false;
-  if (place.nbytes > page_of(request->pool)) {
+  if (place.nbytes - place.moved > ASKED_NBYTES) {
     /* Page after page, until the driver refuses one, takes milliseconds: it says beforehand what it has. */
     size_t free_nbytes, total;
     TP_TRY_CUDA(cudaMemGetInfo(&free_nbytes, &total), operation);
-    *out_refused = place.nbytes > free_nbytes;
+    *out_refused = place.nbytes - place.moved > free_nbytes;
     if (*out_refused) return TP_OUT_OF_MEMORY;
   }
   tp__segment_t *fresh = NULL;
@@ -144,38 +189,13 @@ tp_status_t tp__growing_obtain(tp__heap_t *heap, const tp__request_t *request, t
     TP_TRY(reserve(heap, request, &fresh, out_refused));
     place.gap = fresh->first;
   }
-  tp_status_t status = fill(heap, &place, out, out_refused);
-  if (status && fresh) (void)drop(heap, fresh); /* else it is used, or dropped, another time */
+  tp_status_t status = move(heap, &place, out, out_refused);
+  if (!status && place.nbytes > 0) status = fill(heap, &place, place.nbytes, NULL, out, out_refused);
+  if (status && fresh && fresh->nbytes == 0) (void)drop(heap, fresh); /* else it is used, or dropped, another time */
   return status;
 }
 
-/* ---- unmapping ---- */
-
-/* The whole pages of the free blocks that follow each other from `first`; *out_end is what comes behind them. */
-static size_t whole_pages(tp__block_t *first, char **out_begin, tp__block_t **out_end) {
-  size_t page = first->segment->page;
-  char *base = first->segment->first->address;
-  tp__block_t *block = first;
-  char *end = first->address;
-  for (; block && block->state == TP_BLOCK_FREE; block = block->next) end += block->nbytes;
-  *out_end = block;
-  *out_begin = base + round_up((size_t)(first->address - base), page);
-  char *last = base + (size_t)(end - base) / page * page;
-  return last > *out_begin ? (size_t)(last - *out_begin) : 0;
-}
-
-size_t tp__growing_idle_nbytes(const tp__segment_t *segment) {
-  size_t nbytes = 0;
-  for (tp__block_t *block = segment->first; block;) {
-    char *begin;
-    if (block->state == TP_BLOCK_FREE) {
-      nbytes += whole_pages(block, &begin, &block);
-    } else {
-      block = block->next;
-    }
-  }
-  return nbytes;
-}
+/* ---- giving back ---- */
 
 /* Waits for the work that may still use a run of free blocks, since cuMemUnmap waits for nothing, unlike cudaFree: what
  * their streams hold. Where these cannot be asked the device is waited for: external streams may have been destroyed,
@@ -200,73 +220,19 @@ static cudaError_t wait_for(const tp__block_t *block, bool *out_done) {
   return cudaSuccess;
 }
 
-/* The free block that begins at an address inside `block` or a follower, cut there; NULL without host memory. */
-static tp__block_t *cut(tp__heap_t *heap, tp__block_t *block, const char *address) {
-  while (block->address + block->nbytes <= address) block = block->next;
-  if (block->address == address) return block;
-  tp__pool_remove(heap, block);
-  tp__block_t *rest = tp__block_split(heap, block, (size_t)(address - block->address));
-  tp__pool_insert(heap, block);
-  if (rest) tp__pool_insert(heap, rest);
-  return rest;
-}
-
-/* Undoes a cut. */
-static void join(tp__heap_t *heap, tp__block_t *block) {
-  tp__pool_remove(heap, block);
-  (void)tp__pool_insert_merged(heap, block);
-}
-
-/* Makes one gap of free blocks without memory, and of the gaps beside it. */
-static void open_gap(tp__heap_t *heap, tp__block_t *gap, size_t nbytes) {
-  const tp__segment_t *segment = gap->segment;
-  tp__pool_remove(heap, gap);
-  while (gap->nbytes < nbytes) {
-    tp__pool_remove(heap, gap->next);
-    tp__block_merge(heap, gap, gap->next);
-  }
-  gap->state = TP_BLOCK_GAP;
-  gap->stream = segment->grows_for;
-  if (gap->next && gap->next->state == TP_BLOCK_GAP) tp__block_merge(heap, gap, gap->next);
-  if (gap->previous && gap->previous->state == TP_BLOCK_GAP) tp__block_merge(heap, gap->previous, gap);
-}
-
-/* Unmaps so many bytes from `begin` on, inside the free blocks from `first` on. */
-static cudaError_t empty(tp__heap_t *heap, tp__block_t *first, char *begin, size_t nbytes) {
-  tp__segment_t *segment = first->segment;
-  tp__block_t *block = cut(heap, first, begin);
-  if (!block) return cudaSuccess; /* without host memory it stays as it is */
-  tp__block_t *last = block;
-  while (last->address + last->nbytes < begin + nbytes) last = last->next;
-  bool whole = last->address + last->nbytes == begin + nbytes || cut(heap, last, begin + nbytes);
-  cudaError_t error = whole ? tp__pages_unmap(begin, nbytes) : cudaSuccess;
-  if (!whole || error) {
-    if (last != block) join(heap, last);
-    join(heap, block);
-    return error;
-  }
-  segment->nbytes -= nbytes;
-  tp__segment_count_released(heap, segment, nbytes);
-  note(heap, TP_TRACE_segment_unmap, segment, begin, nbytes);
-  tp__order_forget(begin, nbytes);
-  open_gap(heap, block, nbytes);
-  return cudaSuccess;
-}
-
 cudaError_t tp__growing_release(tp__heap_t *heap, tp__segment_t *segment, const char **out_call) {
   for (tp__block_t *block = segment->first, *next; block; block = next) {
     next = block->next;
     if (block->state != TP_BLOCK_FREE) continue;
-    char *begin;
-    size_t nbytes = whole_pages(block, &begin, &next);
-    if (nbytes == 0) continue;
+    tp__idle_t idle = tp__idle_from(block, &next);
+    if (idle.nbytes == 0) continue;
     if (next && next->state == TP_BLOCK_GAP) next = next->next; /* it may become part of ours */
     bool done;
     *out_call = "cudaStreamSynchronize";
     cudaError_t error = wait_for(block, &done);
     if (!error && done) {
       *out_call = "cuMemUnmap";
-      error = empty(heap, block, begin, nbytes);
+      error = tp__idle_unmap(heap, &idle, &done); /* without host memory they stay */
     }
     if (error) return error;
   }

@@ -43,6 +43,7 @@ static tp__block_t *take_over(tp__heap_t *heap, const tp__request_t *request, bo
   if (!best || (!idle_only && !wait_for(heap, stream, best->stream))) return NULL;
   tp__pool_remove(heap, best);
   best->stream = stream;
+  best->freed = heap->clock; /* what the stream has passed says nothing of the other's work */
   return tp__pool_insert_merged(heap, best);
 }
 
@@ -75,7 +76,7 @@ static tp_status_t ask_driver(tp__heap_t *heap, const tp__request_t *request, tp
   tp__place_t place;
   bool growing = tp__growing_serves(request);
   if (growing) place = tp__growing_find(heap, request);
-  size_t nbytes = growing ? place.nbytes : segment_size(request);
+  size_t nbytes = growing ? place.nbytes - place.moved : segment_size(request);
   size_t reserved = (size_t)heap->stats[TP_STAT_reserved_bytes] + heap->asked;
   bool within = reserved <= heap->limit && nbytes <= heap->limit - reserved;
   *out_cause = within ? TP_SHORTAGE_DEVICE : TP_SHORTAGE_LIMIT;

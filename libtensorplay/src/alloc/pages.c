@@ -12,6 +12,7 @@ static struct {
   __typeof__(&cuMemAddressFree) free;
   __typeof__(&cuMemCreate) create;
   __typeof__(&cuMemRelease) release;
+  __typeof__(&cuMemRetainAllocationHandle) retain;
   __typeof__(&cuMemMap) map;
   __typeof__(&cuMemSetAccess) set_access;
   __typeof__(&cuMemUnmap) unmap;
@@ -35,7 +36,7 @@ static tp_status_t find(int32_t device, const char *operation) {
       {"cuMemAddressReserve", (void **)&driver.reserve}, {"cuMemAddressFree", (void **)&driver.free},
       {"cuMemCreate", (void **)&driver.create},          {"cuMemRelease", (void **)&driver.release},
       {"cuMemMap", (void **)&driver.map},                {"cuMemSetAccess", (void **)&driver.set_access},
-      {"cuMemUnmap", (void **)&driver.unmap},
+      {"cuMemUnmap", (void **)&driver.unmap},            {"cuMemRetainAllocationHandle", (void **)&driver.retain},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     enum cudaDriverEntryPointQueryResult found;
@@ -89,35 +90,41 @@ cudaError_t tp__pages_share(int32_t device, char *address, size_t nbytes) {
   return set_access(device, (CUdeviceptr)(uintptr_t)address, nbytes);
 }
 
-/* The handle goes back at once: the memory lives for as long as it is mapped. */
-static cudaError_t map_one(int32_t device, CUdeviceptr address, size_t page, const char **out_call) {
+/* A page of fresh memory, or the one that is mapped at `source`. */
+static cudaError_t take_one(int32_t device, char *source, CUmemGenericAllocationHandle *out, const char **out_call) {
+  *out_call = source ? "cuMemRetainAllocationHandle" : "cuMemCreate";
+  if (source) return (cudaError_t)driver.retain(out, source);
   CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+  return (cudaError_t)driver.create(out, TP_PAGE, &properties, 0);
+}
+
+/* The handle goes back at once: the memory lives for as long as it is mapped. */
+static cudaError_t map_one(int32_t device, CUdeviceptr address, char *source, const char **out_call) {
   CUmemGenericAllocationHandle handle;
-  *out_call = "cuMemCreate";
-  cudaError_t error = (cudaError_t)driver.create(&handle, page, &properties, 0);
+  cudaError_t error = take_one(device, source, &handle, out_call);
   if (error) return error;
   *out_call = "cuMemMap";
-  error = (cudaError_t)driver.map(address, page, 0, handle, 0);
+  error = (cudaError_t)driver.map(address, TP_PAGE, 0, handle, 0);
   if (!error) {
     *out_call = "cuMemRelease";
     error = (cudaError_t)driver.release(handle);
     if (!error) return cudaSuccess;
-    (void)driver.unmap(address, page);
+    (void)driver.unmap(address, TP_PAGE);
   }
   (void)driver.release(handle);
   return error;
 }
 
-tp_status_t tp__pages_map(int32_t device, char *address, size_t nbytes, size_t page, const char *operation,
+tp_status_t tp__pages_map(int32_t device, char *address, size_t nbytes, char *source, const char *operation,
                           bool *out_refused) {
   CUdeviceptr begin = (CUdeviceptr)(uintptr_t)address;
   size_t done = 0;
   const char *call;
   cudaError_t error = cudaSuccess;
   while (!error && done < nbytes) {
-    error = map_one(device, begin + done, page, &call);
-    if (!error) done += page;
+    error = map_one(device, begin + done, source ? source + done : NULL, &call);
+    if (!error) done += TP_PAGE;
   }
   if (!error) {
     call = "cuMemSetAccess";

@@ -135,7 +135,7 @@ static void mark_bin(tp__shelf_t *shelf, int bin, bool used) {
   }
 }
 
-static tp__shelf_t *shelf_of(const tp__block_t *block) {
+tp__shelf_t *tp__pool_shelf(const tp__block_t *block) {
   return block->segment->pool->shelves[tp__stream_id(block->stream)];
 }
 
@@ -193,7 +193,7 @@ tp__block_t *tp__pool_find(const tp__pool_t *pool, int32_t stream_id, size_t nby
 }
 
 void tp__pool_insert(tp__heap_t *heap, tp__block_t *block) {
-  tp__shelf_t *shelf = shelf_of(block);
+  tp__shelf_t *shelf = tp__pool_shelf(block);
   int bin = bin_of(block->nbytes);
   block->state = TP_BLOCK_FREE;
   (is_list(bin) ? list_insert : tree_insert)(&shelf->bins[bin], block);
@@ -205,7 +205,7 @@ void tp__pool_insert(tp__heap_t *heap, tp__block_t *block) {
 }
 
 void tp__pool_remove(tp__heap_t *heap, tp__block_t *block) {
-  tp__shelf_t *shelf = shelf_of(block);
+  tp__shelf_t *shelf = tp__pool_shelf(block);
   int bin = bin_of(block->nbytes);
   (is_list(bin) ? list_remove : tree_remove)(&shelf->bins[bin], block);
   if (!shelf->bins[bin]) mark_bin(shelf, bin, false);

@@ -146,10 +146,11 @@ tp_status_t tp__segment_release_idle(tp__heap_t *heap, const char *operation) {
     if (error) return tp__error_set_cuda(error, operation, call);
     segment = next;
   }
+  heap->most_active = (size_t)heap->stats[TP_STAT_active_bytes];
   return TP_OK;
 }
 
 size_t tp__segment_idle_nbytes(const tp__segment_t *segment) {
-  if (segment->grows_for) return tp__growing_idle_nbytes(segment);
+  if (segment->grows_for) return tp__idle_nbytes(segment);
   return segment->active == 0 ? segment->nbytes : 0;
 }
