@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,28 +17,50 @@ import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
-TAKES_A_DEVICE: list[Callable[[Any], Any]] = [
-    cuda.synchronize,
-    cuda.get_device_properties,
-    cuda.get_device_name,
-    cuda.get_device_capability,
-    cuda.memory_allocated,
-    cuda.memory_reserved,
-    cuda.max_memory_allocated,
-    cuda.max_memory_reserved,
-    cuda.memory_stats,
-    cuda.memory_stats_as_nested_dict,
-    cuda.memory_summary,
-    cuda.memory.get_memory_limit,
-    cuda.get_per_process_memory_fraction,
-    cuda.mem_get_info,
-    cuda.reset_peak_memory_stats,
-    cuda.reset_accumulated_memory_stats,
-    cuda.current_stream,
-    cuda.default_stream,
-    cuda.Stream,
-]
-SETTERS: list[Callable[[Any], Any]] = [cuda.set_device, cuda.device]
+# What the other arguments without a default may be.
+OTHERS: dict[str, Callable[[], Any]] = {
+    "data_ptr": lambda: 0,
+    "fraction": lambda: 1.0,
+    "nbytes": lambda: None,
+    "peer_device": lambda: 0,
+    "pool": cuda.MemPool,
+    "size": lambda: 512,
+    "stream_ptr": lambda: 0,
+}
+
+
+def takes_a_device(module: ModuleType) -> dict[str, Callable[[Any], Any]]:
+    """Everything public in a module that has an argument `device`, as a function of that argument."""
+    found = {}
+    for name, call in vars(module).items():
+        if name.startswith("_") or not callable(call) or not call.__module__.startswith("tensorplay"):
+            continue
+        if isinstance(call, type) and issubclass(call, Exception):
+            continue
+        parameters = inspect.signature(call).parameters
+        if "device" in parameters and parameters["device"].annotation == "DeviceArgument":
+            needed = [key for key, one in parameters.items() if one.default is one.empty and key != "device"]
+            found[name] = partial(call_and_enter, call, needed)
+    return found
+
+
+def call_and_enter(call: Callable[..., Any], needed: list[str], device: Any) -> None:
+    """Calls it, and enters what is a context."""
+    made = call(device=device, **{name: OTHERS[name]() for name in needed})
+    if call is cuda.caching_allocator_alloc:
+        cuda.caching_allocator_delete(made)
+    with made if isinstance(made, AbstractContextManager) else nullcontext():
+        pass
+
+
+FOUND = takes_a_device(cuda) | takes_a_device(cuda.memory) | takes_a_device(cuda.streams)
+CONTEXT = FOUND.pop("device")
+TAKES_A_DEVICE = [pytest.param(call, id=name) for name, call in sorted(FOUND.items())]
+SETTERS = [pytest.param(cuda.set_device, id="set_device"), pytest.param(CONTEXT, id="device")]
+
+
+def test_all_that_takes_a_device_is_found() -> None:
+    assert {"Stream", "ExternalStream", "synchronize", "mem_get_info", "use_mem_pool", "set_memory_limit"} <= set(FOUND)
 
 
 @pytest.mark.parametrize("call", TAKES_A_DEVICE)
@@ -186,6 +212,31 @@ def test_work_on_one_device_leaves_the_other_alone(two_gpus: None) -> None:
         print(cuda.current_device(), native.tp_device_is_started(0), native.tp_device_is_started(1))
     """
     assert fresh.run(code) == "0 0 1\n"
+
+
+def test_work_on_one_device_makes_no_call_for_the_other(two_gpus: None, emulated: None) -> None:
+    """Pinned memory and caches too: they visit the devices that are in use, and no context comes up elsewhere."""
+    code = """
+        import tensorplay as tp
+        from tensorplay import cuda
+        from tensorplay.testing import emulated as control
+        x = tp.ones(1000, device="cuda:1")
+        with control.calls(0) as others, control.calls(1) as own:
+            pinned = tp.ones(1000).pin_memory()
+            x.copy_(pinned, non_blocking=True)
+            (x + x).to("cpu")
+            with cuda.device(1):
+                start, end = (cuda.Event(enable_timing=True) for _ in range(2))
+                start.record(), end.record(), end.synchronize(), start.elapsed_time(end)
+            cuda.memory_stats(1), cuda.memory_summary(1), cuda.synchronize(1), cuda.reset_peak_memory_stats(1)
+            del x, pinned
+            tp.empty(1000, pin_memory=True)
+            freed = own["cudaFree"], own["cudaFreeHost"]
+            cuda.empty_cache(), cuda.empty_host_cache()
+            print(own["cudaFree"] > freed[0], own["cudaFreeHost"] > freed[1])
+        print([name for name, count in others.items() if count], cuda.current_device())
+    """
+    assert fresh.run(code) == "True True\n[] 0\n"
 
 
 def test_device_of_is_the_device_of_a_tensor(two_gpus: None) -> None:

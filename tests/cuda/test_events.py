@@ -14,6 +14,13 @@ from tensorplay import cuda
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 from tensorplay.testing import emulated as control
 
+IS_EMULATED = tp._plugins.get("cuda").describe()["variant"] == "emulated"
+
+
+def held(stream: cuda.Stream) -> AbstractContextManager[None]:
+    """Holds the stream, where that can be done."""
+    return control.hold(stream) if IS_EMULATED else nullcontext()
+
 
 def test_an_external_event_is_a_node_of_the_graph_in_a_capture_only(emulated: None) -> None:
     event, stream = cuda.Event(external=True), cuda.Stream()
@@ -28,6 +35,52 @@ def test_an_external_event_is_a_node_of_the_graph_in_a_capture_only(emulated: No
         ):
             call(stream)
     event.record(stream)
+    event.synchronize()
+
+
+def test_external_events_happen_in_each_replay(gpu: None) -> None:
+    """Recorded and waited for in captures of two graphs, which are replayed on two streams."""
+    first, second = cuda.Stream(), cuda.Stream()
+    event, x = cuda.Event(external=True), tp.zeros(1000, device="cuda")
+    adds, doubles = cuda.CUDAGraph(), cuda.CUDAGraph()
+    with cuda.graph(adds, stream=first):
+        x.add_(1)
+        event.record()
+    with cuda.graph(doubles, stream=second):
+        event.wait()
+        x.mul_(2)
+    expected = 0
+    for _ in range(3):
+        first.wait_stream(second)
+        with held(first):
+            adds.replay(first)
+            if IS_EMULATED:
+                assert not event.query()
+            doubles.replay(second)
+            if IS_EMULATED:
+                assert not second.query()
+        second.synchronize()
+        event.synchronize()
+        expected = (expected + 1) * 2
+        assert x.tolist() == [expected] * 1000
+
+
+def test_an_event_that_is_not_external_is_order_inside_the_graph(gpu: None) -> None:
+    first, second, event = cuda.Stream(), cuda.Stream(), cuda.Event()
+    x, adds = tp.zeros(1000, device="cuda"), cuda.CUDAGraph()
+    with cuda.graph(adds, stream=first):
+        x.add_(1)
+        event.record()
+        second.wait_event(event)
+        with second:
+            x.mul_(2)
+        first.wait_stream(second)
+    adds.replay(first)
+    first.synchronize()
+    assert x.tolist() == [2] * 1000
+    with pytest.raises(tp.AcceleratorError, match="event_query"):
+        event.query()
+    event.record()
     event.synchronize()
 
 
@@ -166,14 +219,12 @@ def test_two_processes_wait_for_each_others_records(gpu: None) -> None:
     event, stream = cuda.Event(interprocess=True), cuda.Stream()
     other = Other(event)
     assert other.opened == "cuda:0 True"
-    is_emulated = tp._plugins.get("cuda").describe()["variant"] == "emulated"
-    held: AbstractContextManager[None] = control.hold(stream) if is_emulated else nullcontext()
-    with held:
+    with held(stream):
         with cuda.stream(stream):
             kept = tp.ones(1 << 20, device="cuda") + 1
         event.record(stream)
         answer = other.ask("wait")
-        if is_emulated:
+        if IS_EMULATED:
             assert (answer, event.query()) == ("False False", False)
     stream.synchronize()
     assert event.query()
@@ -199,6 +250,8 @@ def test_a_handle_is_another_processes_and_of_an_event_for_processes(gpu: None) 
     with pytest.raises(tp.AcceleratorError, match="event_from_ipc_handle") as caught:
         cuda.Event.from_ipc_handle(0, handle)
     assert caught.value.name == "cudaErrorDeviceUninitialized"
+    with pytest.raises(InvalidArgumentError, match="device 99 asked for"):
+        cuda.Event.from_ipc_handle(99, handle)
     for wrong in (b"", handle[1:], handle + b"0"):
         with pytest.raises(InvalidArgumentError, match=f"got {len(wrong)} bytes, expected 64"):
             cuda.Event.from_ipc_handle(0, wrong)

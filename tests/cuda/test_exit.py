@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from helpers import fresh
 
@@ -53,6 +55,101 @@ ENDS = {
     ),
     "exit_in_a_thread": ("thread = threading.Thread(target=sys.exit); thread.start(); thread.join()", 0),
     "context_left_open": ("cuda.stream(stream).__enter__()", 0),
+    "stream_left_open": ("stream.__enter__()", 0),
+    "pinned": (
+        """
+    host = tp.ones(1000).pin_memory()
+    tp.cuda.pinned_by_the_module = host[1:].numpy()
+    with cuda.stream(stream):
+        host.copy_(other, non_blocking=True)
+    node.pinned = tp.ones(5, pin_memory=True)
+    del host
+    """,
+        0,
+    ),
+    "sync_debug_error": ("cuda.set_sync_debug_mode('error')", 0),
+    "sync_debug_warn": (
+        """
+    import warnings
+    warnings.simplefilter("ignore")
+    cuda.set_sync_debug_mode("warn")
+    def work():
+        while True:
+            kept.cpu()
+    threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.05)
+    """,
+        0,
+    ),
+    "checker": (
+        """
+    cuda.sanitizer.enable()
+    with cuda.stream(stream):
+        torn = tp.ones(100, device="cuda")
+        timed.record()
+    cuda.current_stream().wait_event(timed)
+    node.torn = torn + 1
+    """,
+        0,
+    ),
+    "checker_with_reports": (
+        """
+    cuda.sanitizer.enable(mode="collect")
+    with cuda.stream(stream):
+        kept.add_(1)
+    kept.add_(1)
+    """,
+        0,
+    ),
+    "graph": (
+        """
+    graph, external = cuda.CUDAGraph(), cuda.Event(external=True)
+    with cuda.graph(graph):
+        made = kept + 1
+        external.record()
+    graph.replay()
+    """,
+        0,
+    ),
+    "capture_left_open": ("graph = cuda.CUDAGraph(); graph.capture_begin(stream=cuda.Stream()); kept.add_(1)", 0),
+    "working_threads": (
+        """
+    def work():
+        held = tp.ones(10, device="cuda")
+        for _ in range(200):
+            with cuda.stream(cuda.Stream()):
+                held = held + 1
+                cuda.Event().record()
+    for _ in range(3):
+        threading.Thread(target=work).start()
+    """,
+        0,
+    ),
+}
+
+HELD = ("event", "external", "graph", "host", "kept", "other", "shared", "stream", "timed")
+ORDERS = """
+    host = tp.ones(1000).pin_memory()
+    shared, external, graph = cuda.Event(interprocess=True), cuda.Event(external=True), cuda.CUDAGraph()
+    shared.record(stream)
+    with cuda.graph(graph):
+        kept.add_(1)
+        external.record()
+    graph.replay()
+    host.copy_(other, non_blocking=True)
+    with cuda.stream(stream):
+        event.record()
+        timed.record()
+    held = [{held}]
+    del kept, stream, event, timed, other, node, host, shared, external, graph
+    {act}
+"""
+ACTS = {
+    "first_dropped_first": "while held: del held[0]",
+    "last_dropped_first": "while held: del held[-1]",
+    "left_to_the_end": "pass",
+    "left_in_a_cycle": "held.append(held); del held",
+    "left_to_a_thread": "threading.Thread(target=lambda held: time.sleep(0.05), args=(held,)).start(); del held",
 }
 
 
@@ -62,6 +159,15 @@ def test_exit_is_silent(gpu: None, end: str) -> None:
     for _ in range(3):
         done = fresh.start(ALIVE + "    " + code.strip())
         assert (done.returncode, done.stderr) == (status, "")
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_destruction_does_not_matter(gpu: None, act: str, seed: int) -> None:
+    names = sorted(HELD)
+    random.Random(seed).shuffle(names)
+    done = fresh.start(ALIVE + ORDERS.format(held=", ".join(names), act=ACTS[act]))
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_uncaught_error_is_all_that_is_said(gpu: None) -> None:

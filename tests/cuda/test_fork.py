@@ -111,3 +111,26 @@ def test_a_child_that_is_forked_amid_work_drops_tensors_and_works_on_the_host(gp
     print(ends)
     """
     assert fresh.run(code, PYTHONWARNINGS="default").strip().endswith("{3}")
+
+
+def test_init_in_a_child_of_a_process_that_used_a_device_is_one_clear_error(gpu: None) -> None:
+    code = """
+    import os, sys
+    import tensorplay as tp
+    tp.ones(3, device="cuda")
+    child = os.fork()
+    if not child:
+        assert not tp.cuda.is_initialized()
+        for call in (tp.cuda.init, tp.cuda.init, tp.cuda.synchronize, tp.cuda.Stream):
+            try:
+                call()
+            except tp.AcceleratorError as error:
+                assert error.name == "cudaErrorInitializationError", error.name
+                assert str(error).count("use the start method 'spawn'") == 1, error
+            else:
+                os._exit(1)
+        assert not tp.cuda.is_initialized()
+        os._exit(3)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), tp.cuda.is_initialized())
+    """
+    assert fresh.run(code, PYTHONWARNINGS="default") == "3 True\n"

@@ -171,6 +171,69 @@ def test_launch_blocking_reports_at_the_guilty_call() -> None:
     assert fresh.run(LAUNCH, TENSORPLAY_LAUNCH_BLOCKING="0") == f"waits {text}"
 
 
+# An array whose memory has gone: the kernel that reads it ends the device, when it runs.
+KERNEL = """
+    import tensorplay as tp
+    class Stale:
+        def __init__(self, memory):
+            self.__cuda_array_interface__ = {**memory.__cuda_array_interface__}
+    memory = tp.ones(2**20, device="cuda")
+    stale = tp.asarray(Stale(memory))
+    del memory
+    tp.cuda.empty_cache()
+    for step in ("guilty", "waits"):
+        try:
+            if step == "guilty": stale.add_(1)
+            else: tp.cuda.synchronize()
+        except tp.AcceleratorError as error:
+            print(step, error.operation, error.name)
+            break
+"""
+
+
+def test_launch_blocking_reports_a_kernel_that_ends_the_device(emulated: None) -> None:
+    assert fresh.run(KERNEL, TENSORPLAY_LAUNCH_BLOCKING="1") == "guilty add cudaErrorIllegalAddress\n"
+    assert fresh.run(KERNEL, TENSORPLAY_LAUNCH_BLOCKING=None) == "waits device_synchronize cudaErrorIllegalAddress\n"
+
+
+# Whatever is queued is waited for, so that an error of the wait is its own.
+QUEUED = """
+    import tensorplay as tp
+    from tensorplay.testing import emulated as control
+    pinned, x, y = tp.ones(100).pin_memory(), tp.ones(10, 10, device="cuda"), tp.ones(100, device="cuda")
+    other, matrix, graph = tp.ones(100, device="cuda:1"), tp.ones(10, 10, device="cuda"), tp.cuda.CUDAGraph()
+    with tp.cuda.graph(graph):
+        y.add_(1)
+    calls = {
+        "kernel": lambda: y.add_(1),
+        "cast": lambda: x.half(),
+        "fill": lambda: y.zero_(),
+        "to_device": lambda: y.copy_(pinned, non_blocking=True),
+        "to_host": lambda: pinned.copy_(y, non_blocking=True),
+        "strided": lambda: x.T.contiguous(),
+        "peer": lambda: y.copy_(other),
+        "product": lambda: matrix @ x,
+        "replay": lambda: graph.replay(),
+    }
+    for name, call in calls.items():
+        call()
+        try:
+            with control.fail("cudaStreamSynchronize", 1, "cudaErrorLaunchFailure"):
+                call()
+            print(name, None)
+        except tp.AcceleratorError as error:
+            print(name, error.name)
+"""
+
+
+def test_launch_blocking_waits_for_all_that_is_queued(two_gpus: None, emulated: None) -> None:
+    lines = fresh.run(QUEUED, TENSORPLAY_LAUNCH_BLOCKING="1").splitlines()
+    assert len(lines) == 9
+    assert [line for line in lines if not line.endswith(" cudaErrorLaunchFailure")] == []
+    lines = fresh.run(QUEUED, TENSORPLAY_LAUNCH_BLOCKING=None).splitlines()
+    assert [line for line in lines if not line.endswith(" None")] == []
+
+
 def test_an_error_that_ends_the_device_says_so(emulated: None) -> None:
     with (
         control.fail("cudaDeviceSynchronize", 1, "cudaErrorIllegalAddress"),

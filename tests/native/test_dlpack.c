@@ -352,6 +352,27 @@ static void test_external_streams(void) {
   tp_tensor_release(large);
 }
 
+/* A release cannot be refused, whatever the sync debug mode: that the memory was lent decides that it waits. */
+static void test_a_release_that_waits_is_not_refused(void) {
+  _Atomic int released = 0;
+  cudaStream_t handle;
+  tp_tensor_t *memory = tp_tensor_empty(TP_DTYPE_float32, 0, 1, SIZES(24));
+  CHECK(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking) == cudaSuccess);
+  tp_stream_t *theirs = tp_stream_external(0, (uintptr_t)handle);
+  tp_tensor_t *a = tp_tensor_from_memory(tp_tensor_data(memory), TP_DTYPE_float32, 0, 1, SIZES(24), NULL, count_release,
+                                         &released);
+  CHECK_OK(tp_tensor_record_stream(a, theirs));
+  int64_t waited = tp_emulated_call_count("cudaDeviceSynchronize", 0);
+  CHECK_OK(tp_wait_set_debug_mode(TP_WAIT_REFUSED));
+  CHECK(tp_device_synchronize(0) == TP_STATE && tp_stream_synchronize(theirs) == TP_STATE);
+  CHECK(tp_emulated_call_count("cudaDeviceSynchronize", 0) == waited);
+  tp_tensor_release(a);
+  CHECK(tp_emulated_call_count("cudaDeviceSynchronize", 0) == waited + 1 && released == 1);
+  CHECK_OK(tp_wait_set_debug_mode(TP_WAIT_SILENT));
+  tp_tensor_release(memory);
+  CHECK(cudaStreamDestroy(handle) == cudaSuccess);
+}
+
 int main(void) {
   values_start();
   test_descriptions();
@@ -365,5 +386,6 @@ int main(void) {
   test_many_threads_borrow();
   test_failures_leave_the_memory();
   test_external_streams();
+  test_a_release_that_waits_is_not_refused();
   return 0;
 }

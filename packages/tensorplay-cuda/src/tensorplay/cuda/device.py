@@ -167,7 +167,8 @@ def init() -> None:
     """
     check(native.tp_device_count())
     if native.is_forked:
-        check(native.tp_device_synchronize(CURRENT))
+        check(native.tp_device_synchronize(CURRENT))  # fails where the parent has used the device,
+        get_device_properties()  # and this where it only started the driver
 
 
 def get_arch_list() -> list[str]:
