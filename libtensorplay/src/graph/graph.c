@@ -87,6 +87,27 @@ int32_t tp_graph_writes(tp_graph_t *graph, const tp_tensor_t *tensor) {
   return writes;
 }
 
+int64_t tp_graph_node_count(tp_graph_t *graph) {
+  size_t count = 0;
+  pthread_mutex_lock(&graph->lock);
+  if (graph->graph && cudaGraphGetNodes(graph->graph, NULL, &count)) (void)cudaGetLastError();
+  pthread_mutex_unlock(&graph->lock);
+  return (int64_t)count;
+}
+
+int64_t tp_graph_work_beside(tp_graph_t *graph, tp_stream_t **out_streams, const char **out_operation) {
+  pthread_mutex_lock(&graph->lock);
+  const tp__watch_t *watch = &graph->watch;
+  int64_t count = graph->state == TP_GRAPH_CAPTURED ? watch->beside_count : 0;
+  if (count) {
+    out_streams[0] = graph->stream;
+    out_streams[1] = watch->beside_stream;
+    *out_operation = watch->beside_operation;
+  }
+  pthread_mutex_unlock(&graph->lock);
+  return count;
+}
+
 uintptr_t tp_graph_handle(const tp_graph_t *graph) { return (uintptr_t)graph->graph; }
 
 uintptr_t tp_graph_exec_handle(const tp_graph_t *graph) { return (uintptr_t)graph->exec.cuda; }

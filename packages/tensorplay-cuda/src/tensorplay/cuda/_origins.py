@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from types import CodeType, FrameType
@@ -40,6 +41,17 @@ def program_frame() -> FrameType | None:
     while frame and frame.f_back and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
     return frame
+
+
+def warn_program(text: str) -> None:
+    """A UserWarning at the program's own line; shown once for each line, as filters have it."""
+    frame = program_frame()
+    if frame is None:  # a thread that runs no Python
+        warnings.warn_explicit(text, UserWarning, "<no Python>", 0)
+    else:
+        place = frame.f_code.co_filename, frame.f_lineno
+        registry = frame.f_globals.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(text, UserWarning, *place, frame.f_globals.get("__name__"), registry)
 
 
 def listen(name: str, on: bool) -> None:

@@ -36,7 +36,7 @@ def _error_of(report: Any) -> OrderError:
     places = tuple(_place(frames[origin]) for origin in report.origins)
     writes = tuple(bool(writes) for writes in report.writes)
     names = [
-        f"{operation} ({_VERBS[written]}, on {_name(stream, device)}, at {place})"
+        f"{operation} ({_VERBS[written]}, on {name_of(stream, device)}, at {place})"
         for operation, written, stream, device, place in zip(operations, writes, streams, devices, places, strict=True)
     ]
     memory = f"{report.nbytes} bytes at {report.address:#x}" if report.nbytes else f"memory at {report.address:#x}"
@@ -45,7 +45,7 @@ def _error_of(report: Any) -> OrderError:
         missing = "record_stream"
         text = (
             f"{names[1]} uses {memory} again, which {names[0]} may still use: the tensor that had it was dropped "
-            f"without tensor.record_stream({_name(streams[0], devices[0])})"
+            f"without tensor.record_stream({name_of(streams[0], devices[0])})"
         )
     else:
         missing = "wait_stream"
@@ -67,7 +67,8 @@ def _error_of(report: Any) -> OrderError:
     )
 
 
-def _name(handle: int, device: int) -> str:
+def name_of(handle: int, device: int) -> str:
+    """A stream in words."""
     return f"stream {handle:#x} of cuda:{device}" if handle else f"the default stream of cuda:{device}"
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import warnings
 from typing import Any
 
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check
 from ._library import native
-from ._origins import program_frame
+from ._origins import warn_program
 
 _MODES = {"default": 0, "warn": 1, "error": 2}  # TP_WAIT_SILENT, TP_WAIT_TOLD, TP_WAIT_REFUSED
 
@@ -57,15 +56,8 @@ def _apply() -> None:
 
 def _warn(operation: Any) -> int:
     """C's hook: 1 when a filter has made an error of the warning."""
-    frame = program_frame()
-    text = f"{native.ffi.string(operation).decode()}: waits for the device"
     try:
-        if frame is None:  # a thread that runs no Python
-            warnings.warn_explicit(text, UserWarning, "<no Python>", 0)
-        else:
-            place = frame.f_code.co_filename, frame.f_lineno
-            registry = frame.f_globals.setdefault("__warningregistry__", {})
-            warnings.warn_explicit(text, UserWarning, *place, frame.f_globals.get("__name__"), registry)
+        warn_program(f"{native.ffi.string(operation).decode()}: waits for the device")
     except UserWarning:
         return 1
     return 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
 
-from . import _staging
+from . import _beside, _staging
 from ._check import check, failure
 from ._conditional import Conditional, capturing
 from ._current import StreamContext
@@ -111,6 +111,8 @@ class CUDAGraph(Conditional):
     def capture_end(self) -> None:
         """Ends the capture and compiles the graph (`tp_graph_capture_end`).
 
+        Warns where the graph is empty, or the thread has queued work on a stream that took no part in the capture.
+
         Raises
         ------
         AcceleratorError
@@ -120,6 +122,7 @@ class CUDAGraph(Conditional):
             check(native.tp_graph_capture_end(self._pointer))
         finally:
             self._leave()
+        _beside.warn(self._pointer)
 
     def replay(self, stream: Stream | None = None) -> None:
         """Runs the graph once, on the current stream of its device or on the one given (`tp_graph_replay`)."""

@@ -1,0 +1,26 @@
+"""What a capture has missed: work that its block queued elsewhere, or all of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._library import native
+from ._origins import warn_program
+from ._reports import name_of
+
+
+def warn(graph: Any) -> None:
+    """Warns at the program's line that ended the capture, if that may not have captured what was meant."""
+    streams, operation = native.ffi.new("tp_stream_t *[2]"), native.ffi.new("char const **")
+    count = native.tp_graph_work_beside(graph, streams, operation)
+    is_empty = native.tp_graph_node_count(graph) == 0
+    if count:
+        captured, other = (name_of(native.tp_stream_handle(s), native.tp_stream_device(s)) for s in streams)
+        name = native.ffi.string(operation[0]).decode()
+        pieces = "1 piece" if count == 1 else f"{count} pieces"
+        warn_program(
+            f"capture_end: {pieces} of work ran at once, and no replay repeats it, since its stream takes no part in the "
+            f"capture of {captured}: {name} on {other}{' (the graph is empty)' if is_empty else ''}"
+        )
+    elif is_empty:
+        warn_program("capture_end: the graph is empty: nothing was queued on the stream that was captured")
