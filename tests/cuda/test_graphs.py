@@ -34,6 +34,7 @@ def test_the_current_stream_comes_back() -> None:
     assert cuda.current_stream() == before
     g.capture_begin(stream=cuda.Stream())
     assert cuda.current_stream() != before
+    tensorplay.ones(3, device="cuda")
     g.capture_end()
     assert cuda.current_stream() == before
 

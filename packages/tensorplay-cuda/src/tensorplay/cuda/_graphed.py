@@ -8,7 +8,7 @@ from typing import Any
 from tensorplay import Tensor
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
-from . import graphs
+from . import _beside, graphs
 from ._current import current_stream, stream
 from ._mempool import PoolId, graph_pool_handle
 from ._tree import flatten, unflatten
@@ -41,15 +41,18 @@ class GraphedCall:
         self.buffers = buffers
         self.graph = graphs.CUDAGraph()
         # Other threads may go on with what a capture forbids: nothing here depends on it.
-        with graphs.graph(self.graph, pool=pool, capture_error_mode="thread_local"):
+        capture = graphs.graph(self.graph, pool=pool, capture_error_mode="thread_local")
+        capture._warns = False
+        with capture:
             result = call()
+        missed = _beside.describe(self.graph._pointer)
+        if missed:
+            raise StateError(f"capture: {missed}")
         self.leaves, self.structure = flatten(result)
 
     def replay(self, inputs: list[Tensor]) -> None:
         """Copies the inputs into the buffers and runs the graph, on the current stream of its device."""
-        for buffer, given in zip(self.buffers, inputs, strict=True):
-            buffer.copy_(given)
-        self.graph.replay()
+        self.graph.stage_and_launch(self.buffers, inputs)
 
     def result(self) -> Any:
         """What the function returned, with the tensors of the capture."""

@@ -118,11 +118,14 @@ class CUDAGraph(Conditional):
         AcceleratorError
             Something broke the capture, which the text names with its line of the program; the graph is empty then.
         """
+        self._end()
+        _beside.warn(self._pointer)
+
+    def _end(self) -> None:
         try:
             check(native.tp_graph_capture_end(self._pointer))
         finally:
             self._leave()
-        _beside.warn(self._pointer)
 
     def replay(self, stream: Stream | None = None) -> None:
         """Runs the graph once, on the current stream of its device or on the one given (`tp_graph_replay`)."""
@@ -248,6 +251,7 @@ class graph:  # noqa: N801 - torch's name
         if not isinstance(cuda_graph, CUDAGraph):
             raise DTypeError(f"graph: got {cuda_graph!r}, expected a CUDAGraph")
         self._graph, self._pool, self._stream, self._mode = cuda_graph, pool, stream, capture_error_mode
+        self._warns = True
 
     def __enter__(self) -> None:
         gc.collect()  # What dies inside of the capture could not go back.
@@ -258,10 +262,12 @@ class graph:  # noqa: N801 - torch's name
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is None:
+        if error is not None:
+            self._graph._abandon()
+        elif self._warns:
             self._graph.capture_end()
         else:
-            self._graph._abandon()
+            self._graph._end()
 
 
 def is_current_stream_capturing() -> bool:
