@@ -832,8 +832,8 @@ TP_API void tp_capture_note_place(const char *place);
 /* Nodes of the graph, without those in bodies and children; 0 before a capture has ended. */
 TP_API int64_t tp_graph_node_count(tp_graph_t *graph);
 /* How many pieces of work to write memory the thread of the capture has queued on streams that took part in none: they
- * ran at once, and no replay repeats them. If there are any: the two streams where the capture began and where the first
- * of them was queued, and its name, which is not the caller's to free. */
+ * ran at once, and no replay repeats them. If there are any: the two streams where the capture began and where the
+ * first of them was queued, and its name, which is not the caller's to free. */
 TP_API int64_t tp_graph_work_beside(tp_graph_t *graph, tp_stream_t **out_streams, const char **out_operation);
 
 /* Runs the graph once; stream: NULL for the current one of the graph's device. Queued. Status: STATE when nothing was
