@@ -341,6 +341,7 @@ TP_API void tp_memory_snapshot_release(tp_memory_snapshot_t *snapshot);
 #define TP_HISTORY_ORIGINS 1 /* origins of allocations, kept with live blocks */
 #define TP_HISTORY_ENTRIES 2 /* an entry for whatever happens, in a ring */
 #define TP_HISTORY_FREES 4   /* origins of blocks given back, for the entries */
+#define TP_HISTORY_WITHOUT 256 /* times 2**n: no entries of action n of src/alloc/trace.def */
 
 /* Starts to record (mode: a sum of TP_HISTORY_*), or ends it (0), on all devices; what was recorded before is dropped.
  * most_entries: room of a device's ring at most, 1 or more; the oldest entries make place. Runs now and starts nothing.

@@ -213,7 +213,8 @@ def test_a_deferred_free_completes_when_the_other_stream_is_done(history: None, 
 @pytest.mark.parametrize(
     "arguments",
     [
-        *({"enabled": True}, {"context": "some"}, {"stacks": "cpp"}),
+        *({"enabled": True}, {"context": "some"}, {"stacks": "cpp"}, {"skip_actions": "oom"}),
+        *({"compile_context": True}, {"global_record_annotations": True}),
         *({"max_entries": value} for value in (0, -1, 2**63, 1.5, None, True)),
     ],
 )
@@ -222,6 +223,41 @@ def test_wrong_arguments_change_nothing(history: None, arguments: dict[str, Any]
     with pytest.raises((ValueError, TypeError), match=f"got .*{next(iter(arguments.values()))}"):
         memory._record_memory_history(**arguments)
     assert held.data_ptr() in [entry.get("addr") for entry in memory._snapshot()["device_traces"][0]]
+
+
+def test_actions_may_be_left_out(history: None) -> None:
+    with pytest.raises(
+        tp.errors.InvalidArgumentError, match="skip_actions='frees', expected one of .*'free_requested'"
+    ):
+        memory._record_memory_history(skip_actions=["alloc", "frees"])
+    with pytest.raises(ValueError, match="device 99 asked for"):
+        memory._record_memory_history(device=99)
+    memory._record_memory_history(device=0, clear_history=True, skip_actions=["free_requested", "segment_alloc"])
+    held = empty(3_000_000)
+    address = held.data_ptr()
+    del held
+    cuda.empty_cache()
+    trace = memory._snapshot()["device_traces"][0]
+    assert [entry["action"] for entry in trace if entry.get("addr") == address] == [
+        "alloc",
+        "free_completed",
+        "segment_free",
+    ]
+
+
+def test_snapshots_of_one_device(two_gpus: None) -> None:
+    memory._record_memory_history()
+    held = [tp.empty(1000, device=f"cuda:{index}") for index in range(2)]
+    taken = memory._snapshot("cuda:1")
+    memory._record_memory_history(None)
+    assert {segment["device"] for segment in taken["segments"]} == {1}
+    assert taken["device_traces"][0] == []
+    assert held[1].data_ptr() in [entry["addr"] for entry in taken["device_traces"][1]]
+    assert cuda.memory_snapshot(include_traces=False) == cuda.memory_snapshot()
+    with pytest.raises(
+        tp.errors.InvalidArgumentError, match="_snapshot: got augment_with_fx_traces=True, expected False"
+    ):
+        memory._dump_snapshot("unused", augment_with_fx_traces=True)
 
 
 def test_history_of_a_forked_child_is_refused(gpu: None) -> None:

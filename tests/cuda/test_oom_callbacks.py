@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import fresh
 
 import tensorplay as tp
 from tensorplay import cuda
-from tensorplay.cuda import _shortage, memory
+from tensorplay.cuda import _shortage, graphs, memory
 from tensorplay.testing import emulated as control
 
 MiB = 2**20
@@ -139,6 +140,44 @@ def test_callbacks_come_first_then_the_garbage_collector_then_the_call(small: No
     after = cuda.memory_stats()
     assert after["num_ooms"] == before["num_ooms"]
     assert after["num_alloc_retries"] > before["num_alloc_retries"]
+
+
+def test_blocks_by_address_are_asked_for_again(small: None, collected: list[str]) -> None:
+    held = [empty(60 * MiB)]
+    with memory.register_oom_callback(lambda error: held.clear()):
+        address = cuda.caching_allocator_alloc(20 * MiB, "cuda:0", cuda.Stream(0))
+    assert (held, collected) == ([], ["gc"])
+    assert cuda.memory_allocated() == 20 * MiB
+    cuda.caching_allocator_delete(address)
+
+
+def test_pinned_memory_is_asked_for_once_more(emulated: None, collected: list[str]) -> None:
+    with pytest.raises(tp.errors.HostMemoryError, match="the host has no room"):
+        tp.empty(2**57, pin_memory=True)
+    assert collected == ["gc"]
+    with graphs.graph(cuda.CUDAGraph()):
+        collected.clear()
+        with pytest.raises(tp.errors.HostMemoryError, match="the host has no room"):
+            tp.empty(2**57, pin_memory=True)
+        assert collected == []
+
+
+def test_garbage_is_collected_before_the_host_is_short_of_memory(emulated: None) -> None:
+    fresh.run(
+        """
+        import gc
+        import resource
+        import tensorplay as tp
+        cycle = [tp.empty(2**26, pin_memory=True)]
+        cycle.append(cycle)
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, -1))
+        gc.disable()
+        del cycle
+        assert tp.empty(2**26, pin_memory=True).numel() == 2**26
+        """
+    )
 
 
 def test_garbage_is_collected_before_a_call_fails(small: None) -> None:

@@ -125,6 +125,7 @@ static void test_a_reading_of_the_state(tp_stream_t *stream, tp_stream_t *other)
 static void test_refused_arguments(void) {
   CHECK(!tp_memory_snapshot_take(99, false) && tp_error_status() == TP_DEVICE);
   CHECK(tp_memory_record_history(8, 1) == TP_INVALID_ARGUMENT);
+  CHECK(tp_memory_record_history(TP_HISTORY_WITHOUT << (TP_TRACE_oom + 1), 1) == TP_INVALID_ARGUMENT);
   CHECK(tp_memory_record_history(EVERYTHING, 0) == TP_INVALID_ARGUMENT);
   tp_memory_snapshot_release(NULL);
 }

@@ -5,7 +5,13 @@
 
 #include "alloc.h"
 
-enum { FIRST_ROOM = 1024, ALL_MODES = TP_HISTORY_ORIGINS | TP_HISTORY_ENTRIES | TP_HISTORY_FREES };
+enum {
+  FIRST_ROOM = 1024,
+  ALL_MODES = TP_HISTORY_ORIGINS | TP_HISTORY_ENTRIES | TP_HISTORY_FREES
+#define TP_TRACE_ACTION(name) | TP_HISTORY_WITHOUT << TP_TRACE_##name
+#include "trace.def"
+#undef TP_TRACE_ACTION
+};
 
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER; /* who changes the two */
 static _Atomic int32_t mode;
@@ -42,7 +48,7 @@ static void note(tp__heap_t *heap, tp_memory_entry_t entry) {
 
 void tp__trace_note(tp__heap_t *heap, tp__action_t action, const tp__pool_t *pool, uintptr_t address, size_t nbytes,
                     const tp_stream_t *stream, int64_t origin) {
-  if (!(tp__trace_mode() & TP_HISTORY_ENTRIES)) return;
+  if ((tp__trace_mode() & (TP_HISTORY_ENTRIES | TP_HISTORY_WITHOUT << action)) != TP_HISTORY_ENTRIES) return;
   const tp__private_pool_t *owner = pool ? pool->owner : NULL;
   note(heap, (tp_memory_entry_t){.action = action,
                                  .address = (int64_t)address,

@@ -37,6 +37,7 @@ from .device import (
 )
 from .graphs import CUDAGraph, graph, is_current_stream_capturing, make_graphed_callables
 from .memory import (
+    CUDAPluggableAllocator,
     MemPool,
     caching_allocator_alloc,
     caching_allocator_delete,
@@ -71,6 +72,7 @@ from .streams import Event, ExternalStream, Stream, get_stream_from_external
 __all__ = [
     "AcceleratorError",
     "CUDAGraph",
+    "CUDAPluggableAllocator",
     "DeviceProperties",
     "Event",
     "ExternalStream",

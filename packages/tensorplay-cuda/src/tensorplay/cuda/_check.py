@@ -6,6 +6,7 @@ explanation (`tensorplay._operands`) is raised instead of C's text, so that both
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorplay import _operands, _plugins, errors
@@ -19,6 +20,7 @@ _EXPLAINED = {_CODES[name] for name in ("INVALID_ARGUMENT", "DTYPE", "SHAPE", "D
 _OUT_OF_MEMORY, _ORDER = _CODES["OUT_OF_MEMORY"], _CODES["ORDER"]
 # A size may fit as it is, but not rounded up to a block; an index may be one of earlier work that a call waits for.
 _NOT_THE_ARGUMENTS = {_CODES["STATE"], _CODES["OVERFLOW"], _CODES["INDEX"]}
+_Kinds = tuple[type[errors.OutOfMemoryError | errors.HostMemoryError], ...]
 _INITIALIZATION_ERROR = 3  # cudaErrorInitializationError
 _CAPTURE_ERRORS = range(900, 909)  # cudaErrorStreamCaptureUnsupported to cudaErrorStreamCaptureWrongThread
 
@@ -86,16 +88,27 @@ def refused(answer: Any, method: str, arguments: tuple[Any, ...]) -> Any:
 
 
 def failed(method: str, arguments: tuple[Any, ...]) -> Any:
-    """As `refused`, where C has failed and no argument is at fault.
+    """As `refused`, where C has failed and no argument is at fault."""
+    return repeated(getattr(_plugins.get("cuda"), method), arguments)
+
+
+def repeated(call: Callable[..., Any], arguments: tuple[Any, ...], kinds: _Kinds = (errors.OutOfMemoryError,)) -> Any:
+    """What a call returns the second time, which C has refused for want of memory; other refusals are raised.
 
     The one place that repeats a call. No local name may hold an exception when it leaves: its traceback would hold the
     name's frame, and the frames below it their tensors, until the garbage collector runs.
+
+    Parameters
+    ----------
+    call, arguments
+    kinds
+        Errors before which the call has changed nothing.
     """
     error = failure()
     try:
-        if isinstance(error, errors.OutOfMemoryError) and _shortage.is_worth_repeating(error):
+        if isinstance(error, kinds) and _shortage.is_worth_repeating(error):
             with _shortage.repeating():
-                return getattr(_plugins.get("cuda"), method)(*arguments)
+                return call(*arguments)
         raise error
     finally:
         del error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
@@ -13,15 +14,18 @@ from . import _origins, _reading
 from . import _settings as _allocator_settings
 from ._check import check
 from ._library import native
+from ._tables import TRACE_ACTIONS
+from .device import DeviceArgument, device_index
 
 _ORIGINS, _ENTRIES, _FREES = 1, 2, 4  # TP_HISTORY_ORIGINS, TP_HISTORY_ENTRIES, TP_HISTORY_FREES
+_WITHOUT = 256  # TP_HISTORY_WITHOUT
 _ENABLED = {None: 0, "state": _ORIGINS, "all": _ORIGINS | _ENTRIES | _FREES}
 _CONTEXTS = {None: _ENTRIES, "state": _ENTRIES | _ORIGINS, "alloc": _ENTRIES | _ORIGINS, "all": _ENABLED["all"]}
 
 _lock = threading.Lock()
 
 
-def memory_snapshot(mempool_id: tuple[int, int] | None = None) -> list[dict[str, Any]]:
+def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: bool = True) -> list[dict[str, Any]]:
     """Every segment that the allocator holds on any device, with its blocks (`tp_memory_snapshot_take`).
 
     Works before first use and starts nothing. What it costs depends on the number of blocks, not on the history.
@@ -30,6 +34,8 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None) -> list[dict[str,
     ----------
     mempool_id : pair of int, optional
         Only segments of this pool.
+    include_traces : bool
+        Torch's. Nothing depends on it: the history is in `_snapshot`.
 
     Returns
     -------
@@ -49,7 +55,15 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None) -> list[dict[str,
 
 
 def _record_memory_history(
-    enabled: str | None = "all", context: str | None = "all", stacks: str = "all", max_entries: int = 100_000
+    enabled: str | None = "all",
+    context: str | None = "all",
+    stacks: str = "all",
+    max_entries: int = 100_000,
+    device: DeviceArgument = None,
+    clear_history: bool = False,
+    compile_context: bool = False,
+    global_record_annotations: bool = False,
+    skip_actions: Iterable[str] | None = None,
 ) -> None:
     """Starts to record what happens to memory on all devices, or ends it (`tp_memory_record_history`).
 
@@ -68,12 +82,34 @@ def _record_memory_history(
     max_entries : int
         Entries that are kept for each device, the latest ones; each takes 64 bytes. The ring grows up to it as needed.
         Stacks are kept once each, 65,536 different ones at most.
+    device : device, str or int, optional
+        As in torch, the history is that of all devices, whichever is given.
+    clear_history : bool
+        Nothing depends on it: each call starts anew.
+    compile_context, global_record_annotations : bool
+        Torch's compiler and profiler have no counterpart here: only False.
+    skip_actions : iterable of str, optional
+        Of these actions (see `_snapshot`) no entries are kept.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A value that is none of these, or a device that does not exist.
+    DTypeError
+        An argument of another type.
     """
+    if device is not None:
+        device_index(device)
+    _check_choice("compile_context", compile_context, (False,))
+    _check_choice("global_record_annotations", global_record_annotations, (False,))
+    skipped = _mode_without(skip_actions)
     _check_choice("enabled", enabled, tuple(_ENABLED))
     _check_choice("context", context, tuple(_CONTEXTS))
     _check_choice("stacks", stacks, ("python", "all"))
     _check_entries(max_entries)
     mode = _ENABLED[enabled] & _CONTEXTS[context]
+    if mode & _ENTRIES:
+        mode |= skipped
     with _lock:
         if not mode and not native.is_started:
             return
@@ -86,8 +122,15 @@ def _record_memory_history(
             check(native.tp_memory_record_history(mode, max_entries))
 
 
-def _snapshot() -> dict[str, Any]:
+def _snapshot(device: DeviceArgument = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
     """Segments and history of all devices, as torch's snapshots have them (`tp_memory_snapshot_take`).
+
+    Parameters
+    ----------
+    device : device, str or int, optional
+        Only what is of this device; torch gives what is of all.
+    augment_with_fx_traces : bool
+        There is no FX here: only False.
 
     Returns
     -------
@@ -98,7 +141,12 @@ def _snapshot() -> dict[str, Any]:
         ``addr``, ``size``, ``stream``, ``pool_id`` and ``frames``. The size of blocks is what the program asked for;
         ``"oom"`` has ``device_free`` in place of ``addr``. ``allocator_settings`` and ``external_annotations``.
     """
+    _check_choice("augment_with_fx_traces", augment_with_fx_traces, (False,), "_snapshot")
+    wanted = None if device is None else device_index(device)
     found, traces = _read(with_entries=True)
+    if wanted is not None:
+        found = [segment for segment in found if segment["device"] == wanted]
+        traces = [entries if index == wanted else [] for index, entries in enumerate(traces)]
     return {
         "segments": found,
         "device_traces": traces,
@@ -107,7 +155,9 @@ def _snapshot() -> dict[str, Any]:
     }
 
 
-def _dump_snapshot(filename: str | PathLike[str] = "dump_snapshot.pickle") -> None:
+def _dump_snapshot(
+    filename: str | PathLike[str] = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
+) -> None:
     """Writes `_snapshot` as a pickle, which https://pytorch.org/memory_viz opens.
 
     So does ``python -m tensorplay.cuda.memory_viz FILE -o PAGE.html``, without a network.
@@ -115,8 +165,10 @@ def _dump_snapshot(filename: str | PathLike[str] = "dump_snapshot.pickle") -> No
     Parameters
     ----------
     filename : str or path
+    augment_with_fx_traces : bool
+        Only False, as for `_snapshot`.
     """
-    taken = _snapshot()
+    taken = _snapshot(augment_with_fx_traces=augment_with_fx_traces)
     with open(filename, "wb") as file:
         pickle.dump(taken, file, protocol=4)
 
@@ -141,9 +193,23 @@ def _limit(nbytes: int) -> int:
     return -1 if nbytes >= 2**63 - 1 else int(nbytes)
 
 
-def _check_choice(name: str, value: object, valid: tuple[object, ...]) -> None:
+def _check_choice(
+    name: str, value: object, valid: tuple[object, ...], function: str = "_record_memory_history"
+) -> None:
     if value not in valid:
-        raise InvalidArgumentError(f"_record_memory_history: got {name}={value!r}, expected one of {valid}")
+        expected = f"one of {valid}" if len(valid) > 1 else repr(valid[0])
+        raise InvalidArgumentError(f"{function}: got {name}={value!r}, expected {expected}")
+
+
+def _mode_without(actions: Iterable[str] | None) -> int:
+    """TP_HISTORY_WITHOUT for each of them."""
+    if isinstance(actions, str):
+        raise DTypeError(f"_record_memory_history: got skip_actions={actions!r}, expected a list of names")
+    mode = 0
+    for action in actions or ():
+        _check_choice("skip_actions", action, tuple(TRACE_ACTIONS))
+        mode |= _WITHOUT << TRACE_ACTIONS.index(action)
+    return mode
 
 
 def _check_entries(max_entries: object) -> None:

@@ -12,8 +12,9 @@ from tensorplay import _operands, _plugins
 from tensorplay._backend import Backend
 from tensorplay._dtype import DType
 from tensorplay._tensor import Tensor
+from tensorplay.errors import HostMemoryError
 
-from ._check import check, failure
+from ._check import check, repeated
 from ._library import native
 from ._summary import nested
 from ._tables import HOST_STATISTICS
@@ -31,7 +32,8 @@ class Pinned(Backend):
             nbytes = prod(shape) * dtype.itemsize
             pointer = native.tp_pinned_alloc(nbytes)
             if not pointer and nbytes:
-                raise failure()
+                again: Tensor = repeated(self.empty_pinned, (shape, dtype), (HostMemoryError,))
+                return again
             # The array's base holds the pointer, which gives the memory back when the last array over it is gone.
             owner = native.ffi.buffer(native.ffi.gc(pointer, native.tp_pinned_free), nbytes) if nbytes else None
             array: np.ndarray[Any, Any] = np.ndarray(shape, dtype.numpy, owner)

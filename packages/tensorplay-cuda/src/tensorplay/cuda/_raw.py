@@ -7,7 +7,7 @@ from typing import SupportsIndex
 
 from tensorplay.errors import DTypeError, InvalidArgumentError, SizeOverflowError
 
-from ._check import failure
+from ._check import repeated
 from ._current import current_stream
 from ._library import native
 from .device import DeviceArgument, device_index
@@ -48,7 +48,8 @@ def caching_allocator_alloc(size: SupportsIndex, device: DeviceArgument = None, 
     index = device_index(device)
     address = native.tp_memory_alloc(nbytes, _pointer("caching_allocator_alloc", stream, index))
     if address == native.NULL and nbytes:
-        raise failure()
+        again: int = repeated(caching_allocator_alloc, (size, device, stream))
+        return again
     return int(native.ffi.cast("uintptr_t", address))
 
 

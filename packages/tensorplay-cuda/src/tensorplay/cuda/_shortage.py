@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from tensorplay.errors import DTypeError, OutOfMemoryError
+from tensorplay.errors import DTypeError, HostMemoryError, OutOfMemoryError
 
 from . import _origins, _processes
 from ._library import native
 
-NO_LIMIT = 2**64 - 1  # TPNO_LIMIT
+NO_LIMIT = 2**64 - 1  # TP_NO_LIMIT
+_CURRENT = -1  # TP_DEVICE_CURRENT
 _REASONS = ("device", "limit", "budget")  # TP_SHORTAGE_*
 _SIZES = (
     "requested", "rounded", "device_free", "device_total", "others", "reserved", "allocated", "pending", "returnable",
@@ -113,13 +114,21 @@ def error_of(text: str) -> OutOfMemoryError:
     )
 
 
-def is_worth_repeating(error: OutOfMemoryError) -> bool:
+def is_worth_repeating(error: OutOfMemoryError | HostMemoryError) -> bool:
     """Whether the call that met the error shall be repeated: after callbacks and garbage collector have run.
 
     The caller repeats it inside of `repeating`. The C function that refused has changed nothing: operations take all
-    memory that they need before they change what exists.
+    memory of a device that they need before they change what exists. For the host's memory there are no callbacks.
     """
-    if error.device is None or error.is_capturing or _progress.is_recovering:
+    if _progress.is_recovering:
+        return False
+    if isinstance(error, HostMemoryError):
+        if native.tp_stream_is_capturing(native.tp_stream_current(_CURRENT)):
+            return False
+        with repeating():
+            gc.collect()
+        return True
+    if error.device is None or error.is_capturing:
         return False
     with repeating():
         is_asked_for = sum(bool(callback(error)) for callback in _callbacks.copy().values())
