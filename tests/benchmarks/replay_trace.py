@@ -3,8 +3,9 @@
     python tests/benchmarks/replay_trace.py [TRACE.txt ...] [--keep FOLDER]
 
 Without a file the programs of traces.py are recorded first. Each trace runs in a process of its own with each
-allocator, with segments of fixed size and with growing ones; figures are peak reserved / peak allocated bytes. On the
-emulated device set ``TENSORPLAY_EMULATED_MEMORY=16GiB`` and give small traces: it fills memory with a pattern.
+allocator, with segments of fixed size and with growing ones; figures are peak reserved / peak allocated bytes, and the
+time of the whole replay, most of which the driver takes. On the emulated device set
+``TENSORPLAY_EMULATED_MEMORY=16GiB`` and give small traces: it fills memory with a pattern.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,13 @@ import traces
 from common import find_torch
 
 GIB = 1024**3
+LIBRARIES = ["tensorplay", "torch"]
 SETTINGS = {"fixed": "expandable_segments:False", "growing": "expandable_segments:True"}
 AIM = 1.05  # with growing segments, for traces whose peak exceeds 2 GiB
 
 
 def replay(library: str, file: Path) -> dict[str, int]:
-    """Peaks in bytes, in this process."""
+    """Peaks in bytes and the time in ns, in this process."""
     cuda: Any
     if library == "torch":
         import torch
@@ -41,15 +44,18 @@ def replay(library: str, file: Path) -> dict[str, int]:
     streams: list[Any] = [cuda.default_stream()]
     live: dict[int, int] = {}
     with file.open() as lines:
-        for step in traces.read(lines):
-            if step.nbytes:
-                while step.stream >= len(streams):
-                    streams.append(cuda.Stream())
-                live[step.id] = cuda.memory.caching_allocator_alloc(step.nbytes, None, streams[step.stream])
-            else:
-                cuda.memory.caching_allocator_delete(live.pop(step.id))
+        steps = list(traces.read(lines))
+    start = time.perf_counter_ns()
+    for step in steps:
+        if step.nbytes:
+            while step.stream >= len(streams):
+                streams.append(cuda.Stream())
+            live[step.id] = cuda.memory.caching_allocator_alloc(step.nbytes, None, streams[step.stream])
+        else:
+            cuda.memory.caching_allocator_delete(live.pop(step.id))
+    duration = time.perf_counter_ns() - start
     stats = cuda.memory_stats()
-    return {name: stats[f"{name}_bytes.all.peak"] for name in ("allocated", "reserved")}
+    return {name: stats[f"{name}_bytes.all.peak"] for name in ("allocated", "reserved")} | {"duration": duration}
 
 
 def replay_apart(library: str, setting: str, file: Path) -> dict[str, int]:
@@ -71,15 +77,17 @@ def print_row(file: Path, setting: str, libraries: list[str]) -> None:
     ours, theirs = ratios["tensorplay"], ratios.get("torch")
     peak = peaks["tensorplay"]["allocated"]
     aim = min(AIM if setting == "growing" and peak > 2 * GIB else 9.0, theirs or 9.0)
-    other = "       -" if theirs is None else f"{theirs:>8.3f}"
-    print(f"{file.stem:<16}{setting:<10}{peak / GIB:>12.2f}{ours:>8.3f}{other}{' !' if ours > aim + 5e-4 else ''}")
+    cells = [f"{ratios[name]:>8.3f}" if name in ratios else f"{'-':>8}" for name in LIBRARIES]
+    cells += [f"{peaks[name]['duration'] / 1e6:>11.1f}" if name in peaks else f"{'-':>11}" for name in LIBRARIES]
+    missed = " !" if ours > aim + 5e-4 else ""
+    print(f"{file.stem:<16}{setting:<10}{peak / GIB:>12.2f}{''.join(cells)}{missed}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--keep", type=Path, help="folder for the traces that are recorded")
-    parser.add_argument("--replay", choices=["tensorplay", "torch"], help=argparse.SUPPRESS)
+    parser.add_argument("--replay", choices=LIBRARIES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.replay:
         print(json.dumps(replay(options.replay, options.files[0])))
@@ -90,8 +98,9 @@ def main() -> None:
         for name in [] if files else traces.PROGRAMS:
             (folder / f"{name}.txt").write_text("".join(traces.write(traces.record(name))))
             files.append(folder / f"{name}.txt")
-        libraries = ["tensorplay", "torch"] if find_torch() else ["tensorplay"]
-        print(f"{'peak reserved / peak allocated':<26}{'peak, GiB':>12}{'ours':>8}{'torch':>8}")
+        libraries = LIBRARIES if find_torch() else LIBRARIES[:1]
+        columns = f"{'peak, GiB':>12}{'ours':>8}{'torch':>8}{'ours, ms':>11}{'torch, ms':>11}"
+        print(f"{'reserved / allocated, peaks':<26}{columns}")
         for file in files:
             for setting in SETTINGS:
                 print_row(file, setting, libraries)
