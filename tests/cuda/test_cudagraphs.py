@@ -161,6 +161,18 @@ def test_tensors_from_outside_are_returned_as_they_are() -> None:
         assert state.tolist() == [value, value]
 
 
+def test_random_numbers_are_those_of_calls_without_graphs() -> None:
+    def noisy(x: tp.Tensor) -> tp.Tensor:
+        return x + tp.rand_like(x) + tp.nn.functional.dropout(x, 0.5)
+
+    manager, x = CudaGraphManager(noisy), tp.ones(100, device="cuda")
+    tp.manual_seed(5)
+    expected = [noisy(x).tolist() for _ in range(4)]
+    tp.manual_seed(5)
+    assert [manager(x).tolist() for _ in range(4)] == expected
+    assert counts(manager) == {"calls": 4, "warmups": 1, "captures": 1, "replays": 3, "entries": 1}
+
+
 def test_without_arguments() -> None:
     state = tp.zeros(1, device="cuda")
     manager = CudaGraphManager(lambda: state.add_(1) * 10)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
+from helpers.managers import counts
 
 import tensorplay as tp
 from tensorplay import cuda
@@ -97,3 +99,38 @@ def test_threads_share_a_manager() -> None:
         thread.join()
     assert wrong == []
     assert manager.statistics()["calls"] == 80
+
+
+def test_managers_capture_one_after_the_other() -> None:
+    inside, results = threading.Event(), []
+
+    def slow(x: tp.Tensor) -> tp.Tensor:
+        inside.set()
+        time.sleep(0.1)
+        return x * 2
+
+    first, second = CudaGraphManager(slow, warmup=0), CudaGraphManager(lambda x: x + 1, warmup=0)
+    x = tp.ones(2, device="cuda")
+    thread = threading.Thread(target=lambda: results.append(first(x).tolist()))
+    thread.start()
+    inside.wait()
+    results.append(second(x).tolist())
+    thread.join()
+    assert results == [[2, 2]] * 2
+    assert [manager.statistics()["captures"] for manager in (first, second)] == [1, 1]
+
+
+def test_while_the_program_captures_in_another_thread_calls_are_warm_ups() -> None:
+    manager = CudaGraphManager(lambda x: x + 1, warmup=0)
+    x, results = tp.ones(2, device="cuda"), []
+    g = cuda.CUDAGraph()
+    with cuda.graph(g, capture_error_mode="thread_local"):
+        y = x * 3
+        thread = threading.Thread(target=lambda: results.append(manager(x)))
+        thread.start()
+        thread.join()
+    results.append(manager(x))
+    g.replay()
+    assert [result.tolist() for result in results] == [[2, 2]] * 2
+    assert y.tolist() == [3, 3]
+    assert counts(manager) == {"calls": 2, "warmups": 1, "captures": 1, "replays": 1, "entries": 1}

@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorplay import Tensor, cuda
 from tensorplay.compiler import register_backend
+from tensorplay.cuda import graphs
 from tensorplay.cuda._buffers import Buffer, Results
 from tensorplay.cuda._graphed import GraphedCall, warm_up
 from tensorplay.cuda._library import native
@@ -19,6 +20,9 @@ from tensorplay.errors import DTypeError, InvalidArgumentError, StateError, Tens
 from tensorplay.nn import Module
 
 __all__ = ["CudaGraphManager", "cudagraphs"]
+
+#: Held by the thread that captures: a device has one stream for it.
+_capturing = threading.RLock()
 
 
 @dataclass
@@ -214,7 +218,9 @@ class CudaGraphManager:
             self._counts["renewals"] += 1
         if entry.graphed is None and entry.refusal is None and entry.warmups >= self._warmup:
             self._pool = cuda.MemPool() if self._pool is None else self._pool
-            with cuda.device(signature.device):
+            with _capturing, cuda.device(signature.device):
+                if native.tp_stream_is_capturing(graphs._stream_of_captures()._pointer):
+                    return  # with a capture of the program; a later call captures
                 try:
                     entry.graphed = _Graphed(self._function, signature, self._pool, self._clones)
                     self._counts["captures"] += 1
