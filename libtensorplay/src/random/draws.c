@@ -112,7 +112,8 @@ static tp_status_t capture_setter(tp__draws_t *outer, tp_stream_t *stream, const
   return note_mover(outer, outer->setter, stream, operation);
 }
 
-/* Sets it in front of the conditional node that a body belongs to, which stands in the graph itself. */
+/* Sets it where the conditional node of a body is, which stands in the graph itself, and comes behind it once the body
+ * has ended. */
 static tp_status_t insert_setter(tp__draws_t *outer, const tp__draws_t *body, const char *operation) {
   const tp_generator_args_t args = {.target = state_of(outer)};
   enum cudaStreamCaptureStatus status;
@@ -127,7 +128,6 @@ static tp_status_t insert_setter(tp__draws_t *outer, const tp__draws_t *body, co
   cudaError_t error = cudaGraphAddKernelNode(&outer->setter, outer->graph, nodes, count, &params);
   free(nodes);
   if (error) return tp__error_set_cuda(error, operation, "cudaGraphAddKernelNode");
-  TP_TRY(put_behind(outer->graph, body->node, outer->setter, operation));
   return note_mover(outer, outer->setter, body->stream, operation);
 }
 

@@ -28,12 +28,14 @@ tp_status_t tp__generator_params(const tp_generator_args_t *args, int32_t device
 }
 
 tp_status_t tp__generator_wait(const tp__generator_t *generator, tp_stream_t *stream, const char *operation) {
+  if (!generator->is_used) return TP_OK;
   TP_TRY_CUDA(cudaStreamWaitEvent(tp__stream_cuda(stream), generator->used, 0), operation);
   return TP_OK;
 }
 
-tp_status_t tp__generator_note(const tp__generator_t *generator, tp_stream_t *stream, const char *operation) {
+tp_status_t tp__generator_note(tp__generator_t *generator, tp_stream_t *stream, const char *operation) {
   TP_TRY_CUDA(cudaEventRecord(generator->used, tp__stream_cuda(stream)), operation);
+  generator->is_used = true;
   return TP_OK;
 }
 
@@ -68,7 +70,7 @@ static bool take_on_host(tp__generator_t *generator, tp__draw_t *draw) {
 }
 
 /* Under the lock. The fill reads a copy of its own, so that the place may move on before it has run. */
-static tp_status_t take_on_device(const tp__generator_t *generator, tp__draw_t *draw, const char *operation) {
+static tp_status_t take_on_device(tp__generator_t *generator, tp__draw_t *draw, const char *operation) {
   tp_generator_state_t *copy = tp__alloc_address(draw->copy);
   const tp_generator_args_t args = {
       .source = generator->place, .target = copy, .next = generator->place, .words = draw->words};

@@ -29,6 +29,7 @@ typedef struct tp__generator {
   bool is_on_device;           /* it stands at its place */
   tp_generator_state_t *place; /* of the device; NULL until it is needed, then kept */
   cudaEvent_t used;            /* recorded behind the last work on the place */
+  bool is_used;                /* there was some */
 } tp__generator_t;
 
 tp__generator_t *tp__generator(int32_t device);
@@ -38,7 +39,7 @@ tp_status_t tp__generator_take(tp__draw_t *draw, const char *operation);
 tp_status_t tp__generator_prepare(int32_t device, const char *operation);
 /* Under the lock: the stream comes behind all work on the place so far; and the stream's work so far is such. */
 tp_status_t tp__generator_wait(const tp__generator_t *generator, tp_stream_t *stream, const char *operation);
-tp_status_t tp__generator_note(const tp__generator_t *generator, tp_stream_t *stream, const char *operation);
+tp_status_t tp__generator_note(tp__generator_t *generator, tp_stream_t *stream, const char *operation);
 /* Queues the kernel that moves a state; may be called under locks. */
 tp_status_t tp__generator_move(const tp_generator_args_t *args, tp_stream_t *stream, const char *operation);
 /* The same as a node's parameters. `list` is what they point to. */
