@@ -1,6 +1,6 @@
 """Host time to enqueue one call, in ns, beside torch and CuPy in the same process.
 
-    python tests/benchmarks/host_cost.py [--number CALLS]
+    python tests/benchmarks/host_cost.py [--number CALLS] [--only PART ...]
 
 Each statement runs for torch too, with names bound to the one library or the other. CuPy has statements of its own.
 """
@@ -142,10 +142,14 @@ def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=1000, help="calls in one run (default: 1000)")
-    number = parser.parse_args().number
+    parser.add_argument("--only", nargs="+", metavar="PART", help="the rows that have one of these in their name")
+    arguments = parser.parse_args()
+    number = arguments.number
     torch, cupy = find_torch(), find_cupy()
     rows = []
     for name, statement, aim in CASES:
+        if arguments.only and not any(part in name for part in arguments.only):
+            continue
         peer = other = None
         if torch is not None:
             peer = measure(statement, names(torch), torch.cuda.synchronize, number)
