@@ -54,6 +54,34 @@ static void test_small_blocks_grow_by_the_same_pages(void) {
   clear();
 }
 
+/* Blocks of both kinds are never in a cache together, since they count differently. */
+static void test_threads_caches_hold_small_blocks(void) {
+  tp_stream_t *stream = tp_stream_default(0);
+  enable(false);
+  tp__block_t *fixed = take(1024, stream), *half = take(TP_MiB, stream), *rest = take(TP_MiB - 1024, stream);
+  enable(true);
+  tp__block_t *growing = take(1024, stream);
+  CHECK(!fixed->segment->grows_for && growing->segment->grows_for);
+  drop(fixed);
+  CHECK(fixed->cached && CURRENT(inactive_split) == 1);
+  drop(growing);
+  CHECK(growing->cached && !fixed->cached && CURRENT(inactive_split) == 1);
+  CHECK(take(1024, stream) == growing);
+  validate_heap(0);
+  drop(growing);
+  fixed = take(512, stream); /* the stream's shelf has a free piece */
+  CHECK(!fixed->segment->grows_for);
+  drop(fixed);
+  CHECK(fixed->cached && !growing->cached && CURRENT(active) == 2);
+  /* Pages under cached blocks are unmapped when the cache is emptied. */
+  growing = take(1024, stream);
+  drop(half);
+  drop(rest);
+  drop(growing);
+  CHECK(growing->cached);
+  clear();
+}
+
 /* A hole whose end lies before a free block is filled from its end. */
 static void test_holes_are_filled_from_the_side_that_takes_fewer_pages(void) {
   tp_stream_t *stream = tp_stream_default(0);
@@ -302,6 +330,7 @@ int main(void) {
   test_a_driver_that_lacks_the_calls();
   test_one_segment_grows_and_shrinks();
   test_small_blocks_grow_by_the_same_pages();
+  test_threads_caches_hold_small_blocks();
   test_holes_are_filled_from_the_side_that_takes_fewer_pages();
   test_memory_moves_to_where_it_is_needed();
   test_a_shortage_says_what_can_be_returned();

@@ -24,11 +24,10 @@ void tp__heap_lock(tp__heap_t *heap) {
 
 void tp__heap_unlock(tp__heap_t *heap) { pthread_mutex_unlock(&heap->lock); }
 
-/* Those that are smaller than their segment are a piece of it for as long as they are not free; segments that grow have
- * no pieces. */
+/* A block that is as large as its segment would be no piece of it in a cache, and so count otherwise than the rest. */
 static bool is_plain(const tp__heap_t *heap, const tp__block_t *block) {
   return block->segment->pool == &heap->pools[TP_CLASS_SMALL] && !block->budget && !block->capture &&
-         block->nbytes <= TP_CACHE_BLOCK_LIMIT && block->nbytes < block->segment->nbytes && !block->segment->grows_for;
+         block->nbytes <= TP_CACHE_BLOCK_LIMIT && (block->nbytes < block->segment->nbytes || block->segment->grows_for);
 }
 
 /* Takes a block out of its shelf, without the part of it that is worth keeping for others. */

@@ -265,6 +265,7 @@ _Static_assert(TP_CACHE_SIZES * 512 == TP_CACHE_BLOCK_LIMIT, "a list for each si
 
 typedef struct tp__cache {
   _Atomic bool locked;
+  bool grows;             /* its blocks, and what is tallied, are of segments that grow, which have no pieces */
   int32_t stream_count;
   size_t nbytes;
   tp__heap_t *heap;

@@ -75,8 +75,10 @@ static void count(tp__cache_t *cache) {
   tp__stat_follow(stats, TP_STAT_requested_bytes, &cache->requested, false);
   tp__stat_follow(stats, TP_STAT_active, &cache->blocks, false);
   tp__stat_follow(stats, TP_STAT_active_bytes, &cache->block_nbytes, false);
-  tp__stat_follow(stats, TP_STAT_inactive_split, &cache->blocks, true);
-  tp__stat_follow(stats, TP_STAT_inactive_split_bytes, &cache->block_nbytes, true);
+  if (!cache->grows) {
+    tp__stat_follow(stats, TP_STAT_inactive_split, &cache->blocks, true);
+    tp__stat_follow(stats, TP_STAT_inactive_split_bytes, &cache->block_nbytes, true);
+  }
   cache->blocks = cache->block_nbytes = cache->requested = (tp__tally_t){.in = 0};
 }
 
@@ -116,13 +118,15 @@ static void drain(tp__cache_t *cache) {
   lock(cache);
   count(cache);
   tp__block_t *block = detach(cache);
+  bool are_pieces = !cache->grows;
   unlock(cache);
   while (block) {
     tp__block_t *next = block->right;
     block->segment->active--;
-    /* It was counted as a free piece already. */
-    tp__stat_decrease(heap->stats, TP_STAT_inactive_split, TP_CLASS_SMALL, 1);
-    tp__stat_decrease(heap->stats, TP_STAT_inactive_split_bytes, TP_CLASS_SMALL, block->nbytes);
+    if (are_pieces) { /* it was counted as a free piece already */
+      tp__stat_decrease(heap->stats, TP_STAT_inactive_split, TP_CLASS_SMALL, 1);
+      tp__stat_decrease(heap->stats, TP_STAT_inactive_split_bytes, TP_CLASS_SMALL, block->nbytes);
+    }
     tp__pool_insert_merged(heap, block);
     block = next;
   }
@@ -184,10 +188,17 @@ static tp__cache_t *make(int32_t device) {
 
 /* ---- giving back ---- */
 
+/* Whether the block counts as those that are there do. What follows a drain decides. */
+static bool suits(tp__cache_t *cache, const tp__block_t *block) {
+  bool grows = block->segment->grows_for;
+  if (cache->nbytes + (size_t)cache->blocks.in + (size_t)cache->blocks.out == 0) cache->grows = grows;
+  return cache->grows == grows;
+}
+
 /* False when the cache has no room, or may not be used. */
 static bool put(tp__cache_t *cache, tp__block_t *block) {
   lock(cache);
-  bool fits = may_serve(cache) && cache->nbytes + block->nbytes <= TP_CACHE_NBYTES;
+  bool fits = may_serve(cache) && suits(cache, block) && cache->nbytes + block->nbytes <= TP_CACHE_NBYTES;
   int shelf = fits ? find_shelf(cache, block->stream) : -1;
   if (fits && shelf < 0 && cache->stream_count < TP_CACHE_STREAMS) {
     shelf = cache->stream_count++;
