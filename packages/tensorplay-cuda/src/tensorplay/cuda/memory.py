@@ -155,7 +155,10 @@ def empty_cache() -> None:
 
 
 def mem_get_info(device: DeviceArgument = None) -> tuple[int, int]:
-    """Free and total bytes of a device as the driver counts them (`tp_memory_get_info`). Starts the device."""
+    """Free and total bytes of a device as the driver counts them (`tp_memory_get_info`).
+
+    The one query of memory that starts the device, for the driver answers it in a context only.
+    """
     index = device_index(device)
     free, total = native.ffi.new("size_t *"), native.ffi.new("size_t *")
     check(native.tp_memory_get_info(index, free, total))
