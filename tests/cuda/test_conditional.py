@@ -247,6 +247,7 @@ def test_the_graph_that_captures_is_known() -> None:
         side = cuda.Stream()
         other.capture_begin(stream=side, capture_error_mode="thread_local")
         assert cuda.CUDAGraph.get_currently_capturing_graph() is other
+        flag()
         other.capture_end()
         assert cuda.CUDAGraph.get_currently_capturing_graph() is g
     with pytest.raises(tp.errors.StateError):
