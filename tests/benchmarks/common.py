@@ -64,21 +64,23 @@ def medians(*measures: Callable[[], float] | None, repeats: int = REPEATS) -> li
     return [statistics.median(found) if found else None for found in values]
 
 
-def print_table(title: str, unit: str, rows: Iterable[Row], more_is_better: bool = False) -> None:
-    """The rows, with ours / torch and the aim for it; '!' marks an aim that was missed."""
+def print_table(
+    title: str, unit: str, rows: Iterable[Row], more_is_better: bool = False, peer: str = "torch"
+) -> None:
+    """The rows, with ours / the peer's and the aim for it; '!' marks an aim that was missed."""
     torch = find_torch()
-    peer = f"torch {torch.__version__}" if torch else "torch is not here"
+    present = f"torch {torch.__version__}" if torch else "torch is not here"
     variant = tensorplay._plugins.get("cuda").describe()["variant"]
     print(f"{title}, {unit}; median of {REPEATS} runs")
-    print(f"{tensorplay.cuda.get_device_name()}, variant {variant}, {peer}, Python {platform.python_version()}")
-    print(f"{'':<32}{'ours':>12}{'torch':>12}{'ratio':>8}{'aim':>8}    CuPy")
+    print(f"{tensorplay.cuda.get_device_name()}, variant {variant}, {present}, Python {platform.python_version()}")
+    print(f"{'':<32}{'ours':>12}{peer:>14}{'ratio':>8}{'aim':>8}    CuPy")
     for row in rows:
         if row.peer is None:
-            print(f"{row.name:<32}{row.ours:>12,.3f}{'-':>12}{'-':>8}")
+            print(f"{row.name:<32}{row.ours:>12,.3f}{'-':>14}{'-':>8}")
             continue
         ratio = row.ours / row.peer
         aim = "" if row.aim is None else f"{row.aim:>8.2f}"
         missed = row.aim is not None and (ratio < row.aim if more_is_better else ratio > row.aim)
         other = "" if row.cupy is None else f"{row.cupy:>14,.3f}"
-        print(f"{row.name:<32}{row.ours:>12,.3f}{row.peer:>12,.3f}{ratio:>8.2f}{aim}{' !' if missed else '  '}{other}")
+        print(f"{row.name:<32}{row.ours:>12,.3f}{row.peer:>14,.3f}{ratio:>8.2f}{aim}{' !' if missed else '  '}{other}")
     print()
