@@ -14,6 +14,8 @@ import itertools
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,8 +34,8 @@ INPUT_NUMEL = 4096
 CHAIN = 100
 
 
-def captured(lib: ModuleType, nodes: int) -> tuple[Any, Any]:
-    """A graph of so many dependent kernels, and the tensor that it changes."""
+def captured(lib: ModuleType, nodes: int) -> dict[str, Any]:
+    """``g``, a graph of so many dependent kernels, and ``x``, the tensor that it changes."""
     x = lib.zeros(256, device="cuda")
     x.add_(1)
     lib.cuda.synchronize()
@@ -41,7 +43,7 @@ def captured(lib: ModuleType, nodes: int) -> tuple[Any, Any]:
     with lib.cuda.graph(g):
         for _ in range(nodes):
             x.add_(1)
-    return g, x
+    return {"g": g, "x": x}
 
 
 class Driver:
@@ -81,26 +83,24 @@ def replays(torch: ModuleType | None, driver: Driver | None, number: int) -> tup
     """Host cost of a replay: against the driver's launch of the same graph, and against torch's replay."""
     bare, theirs = [], []
     for nodes in NODES:
-        g, x = captured(tensorplay, nodes)
-        mine = measure("g.replay()", {"g": g}, tensorplay.cuda.synchronize, number)
+        named = captured(tensorplay, nodes)
+        mine = measure("g.replay()", named, tensorplay.cuda.synchronize, number)
         peer = None
         if torch is not None:
-            peer = measure("g.replay()", {"g": captured(torch, nodes)[0]}, torch.cuda.synchronize, number)
-        launch = driver.launches(g, number) if driver else None
+            peer = measure("g.replay()", captured(torch, nodes), torch.cuda.synchronize, number)
+        launch = driver.launches(named["g"], number) if driver else None
         ours, limit, other = medians(mine, launch, peer, repeats=REPEATS)
         assert ours is not None
         bare.append(Row(f"replay, {nodes:,} nodes", ours, limit, 1.2))
         theirs.append(Row(f"replay, {nodes:,} nodes", ours, other, 1.0))
-        del x
     return bare, theirs
 
 
-def staged(lib: ModuleType, count: int, statement: str, sets: int) -> dict[str, Any]:
-    """What a statement names: a graph of ten kernels, its static inputs, and sets of inputs in turn."""
+def staged(lib: ModuleType, count: int, sets: int) -> dict[str, Any]:
+    """What the statements name: a graph of ten kernels, static inputs, and sets of inputs in turn."""
     statics = [lib.zeros(INPUT_NUMEL, device="cuda") for _ in range(count)]
-    g, x = captured(lib, 10)
     inputs = [[lib.ones(INPUT_NUMEL, device="cuda") for _ in range(count)] for _ in range(sets)]
-    return {"lib": lib, "g": g, "x": x, "statics": statics, "fresh": itertools.cycle(inputs)}
+    return captured(lib, 10) | {"lib": lib, "statics": statics, "fresh": itertools.cycle(inputs)}
 
 
 def stagings(torch: ModuleType | None, number: int) -> list[Row]:
@@ -110,10 +110,10 @@ def stagings(torch: ModuleType | None, number: int) -> list[Row]:
     rows = []
     for sets, kind in ((2, "fresh"), (1, "same")):
         for count, aim in STAGED:
-            mine = measure(ours_text, staged(tensorplay, count, ours_text, sets), tensorplay.cuda.synchronize, number)
+            mine = measure(ours_text, staged(tensorplay, count, sets), tensorplay.cuda.synchronize, number)
             peer = None
             if torch is not None:
-                peer = measure(their_text, staged(torch, count, their_text, sets), torch.cuda.synchronize, number)
+                peer = measure(their_text, staged(torch, count, sets), torch.cuda.synchronize, number)
             ours, theirs = medians(mine, peer, repeats=REPEATS)
             assert ours is not None
             rows.append(Row(f"stage {count} {kind} input{'s' * (count > 1)} and replay", ours, theirs, aim))
@@ -122,17 +122,16 @@ def stagings(torch: ModuleType | None, number: int) -> list[Row]:
 
 def device_time(lib: ModuleType, number: int) -> Callable[[], float]:
     """A function that gives us of the device for one kernel of a chain in a graph."""
-    g, x = captured(lib, CHAIN)
+    named = captured(lib, CHAIN)
     start, end = lib.cuda.Event(enable_timing=True), lib.cuda.Event(enable_timing=True)
 
     def once() -> float:
-        g.replay()
+        named["g"].replay()
         start.record()
         for _ in range(number):
-            g.replay()
+            named["g"].replay()
         end.record()
         end.synchronize()
-        assert x is not None
         return float(start.elapsed_time(end)) * 1000 / number / CHAIN
 
     once()
@@ -146,16 +145,19 @@ def main() -> None:
     number = parser.parse_args().number
     torch = find_torch()
     tensorplay.empty(256, device="cuda")
-    side = tensorplay.cuda.Stream()
-    with tempfile.TemporaryDirectory() as name, tensorplay.cuda.stream(side):
+    with ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory())
+        for lib in (tensorplay, torch) if torch is not None else (tensorplay,):
+            stack.enter_context(lib.cuda.stream(lib.cuda.Stream()))
         bare, theirs = replays(torch, find_driver(Path(name)), number)
-        print_table("Replays beside cuGraphLaunch", "ns per call", bare, peer="cuGraphLaunch")
-        print_table("Replays", "ns per call", theirs)
-        print_table("Inputs and a replay", "ns per call", stagings(torch, number))
+        show = partial(print_table, repeats=REPEATS)
+        show("Replays beside cuGraphLaunch", "ns per call", bare, peer="cuGraphLaunch")
+        show("Replays", "ns per call", theirs)
+        show("Inputs and a replay", "ns per call", stagings(torch, number))
         mine = device_time(tensorplay, number)
         ours, other = medians(mine, device_time(torch, number) if torch is not None else None, repeats=REPEATS)
         assert ours is not None
-        print_table("On the device", "us", [Row(f"a kernel of a chain of {CHAIN}", ours, other, 1.0)])
+        show("On the device", "us", [Row(f"a kernel of a chain of {CHAIN}", ours, other, 1.0)])
 
 
 if __name__ == "__main__":

@@ -65,13 +65,18 @@ def medians(*measures: Callable[[], float] | None, repeats: int = REPEATS) -> li
 
 
 def print_table(
-    title: str, unit: str, rows: Iterable[Row], more_is_better: bool = False, peer: str = "torch"
+    title: str,
+    unit: str,
+    rows: Iterable[Row],
+    more_is_better: bool = False,
+    peer: str = "torch",
+    repeats: int = REPEATS,
 ) -> None:
     """The rows, with ours / the peer's and the aim for it; '!' marks an aim that was missed."""
     torch = find_torch()
     present = f"torch {torch.__version__}" if torch else "torch is not here"
     variant = tensorplay._plugins.get("cuda").describe()["variant"]
-    print(f"{title}, {unit}; median of {REPEATS} runs")
+    print(f"{title}, {unit}; median of {repeats} runs")
     print(f"{tensorplay.cuda.get_device_name()}, variant {variant}, {present}, Python {platform.python_version()}")
     print(f"{'':<32}{'ours':>12}{peer:>14}{'ratio':>8}{'aim':>8}    CuPy")
     for row in rows:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../kernels/args_stage.h"
+#include "../alloc/alloc.h"
 #include "graph.h"
 
 static const char operation[] = "stage_and_launch";
@@ -20,8 +21,11 @@ struct tp__stage {
 
 /* ---- pairs ---- */
 
+/* What tp_tensor_copy would refuse; and inputs may be dropped at once, and be of another stream. */
 static tp_status_t check_pairs(int32_t count, tp_tensor_t *const *targets, tp_tensor_t *const *sources) {
   for (int32_t i = 0; i < count; i++) TP_TRY(tp__copy_check(targets[i], sources[i], operation));
+  for (int32_t i = 0; i < count; i++)
+    TP_TRY(tp_tensor_record_stream(sources[i], tp__stream_current(sources[i]->device)));
   return TP_OK;
 }
 
@@ -30,6 +34,16 @@ static bool is_plain(const tp_tensor_t *target, const tp_tensor_t *source, int32
   return target->contiguous && source->contiguous && target->dtype == source->dtype &&
          target->numel == source->numel && target->device == device && source->device == device &&
          !tp__tensor_overlaps(target, source);
+}
+
+/* Whether it is plain and passes the check, as most are: what can be seen without a call. */
+static bool is_plain_at_once(const tp_tensor_t *target, const tp_tensor_t *source, const tp_stream_t *stream,
+                             int32_t device) {
+  const tp__block_t *block = source->storage->block;
+  return target->contiguous && source->contiguous && target->dtype == source->dtype &&
+         target->device == device && source->device == device && target->ndim == source->ndim &&
+         memcmp(target->shape, source->shape, (size_t)target->ndim * sizeof *target->shape) == 0 &&
+         target->storage->block && block && target->storage != source->storage && block->stream == stream;
 }
 
 /* Nothing where nothing is to be moved. */
@@ -44,13 +58,14 @@ static void add(tp_stage_table_t *table, const tp_tensor_t *target, const tp_ten
   pair->unit = addresses % 16 == 0 ? 16 : addresses % 4 == 0 ? 4 : 1;
 }
 
-/* All pairs, if there are not too many and each is plain. */
+/* All pairs, if there are not too many and each is plain at once. */
 static bool fill(tp_stage_table_t *table, int32_t count, tp_tensor_t *const *targets, tp_tensor_t *const *sources,
-                 int32_t device) {
+                 const tp_stream_t *stream) {
+  int32_t device = tp_stream_device(stream);
   table->count = 0;
   if (count > TP_STAGE_PAIRS) return false;
   for (int32_t i = 0; i < count; i++) {
-    if (!is_plain(targets[i], sources[i], device)) return false;
+    if (!is_plain_at_once(targets[i], sources[i], stream, device)) return false;
     add(table, targets[i], sources[i]);
   }
   return true;
@@ -64,15 +79,23 @@ static bool meet(const void *a, long long a_nbytes, const void *b, long long b_n
   return (uintptr_t)a < (uintptr_t)b + (size_t)b_nbytes && (uintptr_t)b < (uintptr_t)a + (size_t)a_nbytes;
 }
 
-/* Whether no pair writes what another one reads or writes. */
+/* Whether no pair writes what another one reads or writes. Most sources lie beyond all that is written. */
 static bool are_apart(const tp_stage_table_t *table) {
+  const char *low = (const char *)UINTPTR_MAX, *high = NULL;
   for (int i = 0; i < table->count; i++) {
     const tp_stage_pair_t *a = &table->pairs[i];
+    const char *begin = a->out, *end = begin + a->nbytes;
     for (int j = 0; j < i; j++) {
-      const tp_stage_pair_t *b = &table->pairs[j];
-      if (meet(a->out, a->nbytes, b->out, b->nbytes) || meet(a->out, a->nbytes, b->source, b->nbytes) ||
-          meet(a->source, a->nbytes, b->out, b->nbytes))
-        return false;
+      if (meet(begin, a->nbytes, table->pairs[j].out, table->pairs[j].nbytes)) return false;
+    }
+    if (begin < low) low = begin;
+    if (end > high) high = end;
+  }
+  for (int i = 0; i < table->count; i++) {
+    const tp_stage_pair_t *a = &table->pairs[i];
+    if (!meet(a->source, a->nbytes, low, high - low)) continue;
+    for (int j = 0; j < table->count; j++) {
+      if (i != j && meet(a->source, a->nbytes, table->pairs[j].out, table->pairs[j].nbytes)) return false;
     }
   }
   return true;
@@ -257,12 +280,12 @@ static tp_status_t stage_and_launch(tp_graph_t *graph, int32_t count, tp_tensor_
   tp_stream_t *stream = NULL;
   tp_stage_table_t table;
   TP_TRY(tp__graph_ready(graph, &stream, operation));
-  TP_TRY(check_pairs(count, targets, sources));
-  for (int32_t i = 0; i < count; i++) /* which may be dropped at once, and be of another stream */
-    TP_TRY(tp_tensor_record_stream(sources[i], tp__stream_current(sources[i]->device)));
-  bool all = fill(&table, count, targets, sources, graph->device);
+  bool all = fill(&table, count, targets, sources, stream);
   bool known = all && graph->stage && is_same(&table, &graph->stage->table);
-  if (!known && !(all && are_apart(&table))) TP_TRY(copy_some(graph, count, targets, sources, stream, &table));
+  if (!known && !(all && are_apart(&table))) {
+    TP_TRY(check_pairs(count, targets, sources));
+    TP_TRY(copy_some(graph, count, targets, sources, stream, &table));
+  }
   return launch(graph, &table, stream);
 }
 
