@@ -199,7 +199,7 @@ class CudaBackend(Operations, Exchange, Pinned):
 
     # -- graphs --------------------------------------------------------------------------------------
 
-    def graph(self, keep_graph: bool) -> Any:
+    def graph(self, keep_graph: bool) -> graphs.CUDAGraph:
         return graphs.CUDAGraph(keep_graph)
 
     def capture(self, graph: Any, pool: Any, capture_error_mode: str) -> AbstractContextManager[None]:

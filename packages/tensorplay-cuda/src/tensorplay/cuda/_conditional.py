@@ -88,11 +88,10 @@ class Conditional:
         StateError
             The body of a ``while`` can never end its loop, or holds what CUDA does not take in a body.
         """
-        status = native.tp_graph_end_body(self._pointer)
-        error = failure() if status else None
-        self._leave_body()
-        if error is not None:
-            raise error
+        try:
+            check(native.tp_graph_end_body(self._pointer))
+        finally:
+            self._leave_body()
 
     def set_conditional_handle_for_current_node(self, scalar_pred: Tensor) -> None:
         """The node of the innermost body goes by this predicate from here on (`tp_graph_set_condition`).

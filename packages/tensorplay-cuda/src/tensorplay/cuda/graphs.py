@@ -160,8 +160,11 @@ class CUDAGraph(Conditional):
             return
         if status:
             error = failure()
-            _staging.explain(static_inputs, inputs)
-            raise error
+            try:
+                _staging.explain(static_inputs, inputs)
+                raise error
+            finally:
+                del error  # as in `_check.failed`
 
     def instantiate(self) -> None:
         """Does nothing: the graph was compiled when its capture ended."""
@@ -277,8 +280,11 @@ def is_current_stream_capturing() -> bool:
 
 def export_dot(graph: CUDAGraph, path: str | PathLike[str]) -> None:
     """Writes a graph in the language DOT, as `CUDAGraph.debug_dump`."""
+    encoded = fsencode(path)
+    if b"\0" in encoded:
+        raise InvalidArgumentError(f"debug_dump: got path {path!r}, expected one without null characters")
     try:
-        check(native.tp_graph_write_dot(graph._pointer, fsencode(path), graph._is_verbose))
+        check(native.tp_graph_write_dot(graph._pointer, encoded, graph._is_verbose))
     except AcceleratorError:
         open(path, "ab").close()  # Raises the system's own reason, where that is what failed.
         raise

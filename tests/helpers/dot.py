@@ -1,0 +1,98 @@
+"""Reads the language DOT, as far as CUDA writes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|->|[\w.]+|[{}\[\]=;,]|(\S)', re.S)
+
+
+@dataclass
+class Cluster:
+    """One graph: its nodes with their labels, its edges, and the graphs inside of it, which are bodies and children."""
+
+    nodes: dict[str, str] = field(default_factory=dict)
+    edges: list[tuple[str, str]] = field(default_factory=list)
+    inside: list[Cluster] = field(default_factory=list)
+
+    def find(self, text: str) -> list[str]:
+        """Nodes in whose labels the text is, those of graphs inside too."""
+        own = [name for name, label in self.nodes.items() if text in label]
+        return own + [name for cluster in self.inside for name in cluster.find(text)]
+
+    def is_before(self, first: str, second: str) -> bool:
+        """Whether a path leads from one node to the other."""
+        reached, ahead = set[str](), [first]
+        while ahead:
+            name = ahead.pop()
+            ahead += [target for source, target in self.edges if source == name and target not in reached]
+            reached.update(ahead)
+        return second in reached
+
+
+def read(path: Path) -> Cluster:
+    """The one graph of a file."""
+    tokens = _tokens(path.read_text())
+    assert next(tokens) == "digraph"
+    next(tokens)  # its name
+    assert next(tokens) == "{"
+    whole = _block(tokens)
+    assert next(tokens, None) is None, "something behind the graph"
+    assert not whole.nodes
+    (graph,) = whole.inside
+    return graph
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for match in _TOKEN.finditer(text):
+        assert match[1] is None, f"{match[1]!r} at {match.start()} is no part of the language"
+        yield match[0].strip('"')
+
+
+def _block(tokens: Iterator[str]) -> Cluster:
+    """Statements up to the closing brace, the opening one being read."""
+    cluster = Cluster()
+    subject = ""  # the name that the next token is about
+    for token in tokens:
+        if token == "}":
+            _check_edges(cluster)
+            return cluster
+        if token == "subgraph":
+            next(tokens)  # its name
+            assert next(tokens) == "{"
+            cluster.inside.append(_block(tokens))
+        elif token == "->":
+            target = next(tokens)
+            cluster.edges.append((subject, target))
+            subject = ""
+        elif token == "=":
+            next(tokens)  # an attribute of the graph
+            subject = ""
+        elif token == "[":
+            attributes = _attributes(tokens)
+            if "label" in attributes and subject:
+                assert subject not in cluster.nodes, f"{subject} twice"
+                cluster.nodes[subject] = attributes["label"]
+            subject = ""
+        elif token != ";":
+            subject = token
+    raise AssertionError("a brace is not closed")
+
+
+def _attributes(tokens: Iterator[str]) -> dict[str, str]:
+    found = {}
+    for name in tokens:
+        if name == "]":
+            return found
+        if name not in ",;":
+            assert next(tokens) == "=", name
+            found[name] = next(tokens)
+    raise AssertionError("a bracket is not closed")
+
+
+def _check_edges(cluster: Cluster) -> None:
+    for edge in cluster.edges:
+        assert set(edge) <= cluster.nodes.keys(), f"{edge} leads to no node"
