@@ -96,15 +96,17 @@ static void test_holes_are_filled_from_the_side_that_takes_fewer_pages(void) {
   clear();
 }
 
-static void test_memory_moves_to_where_it_is_needed(void) {
+static void test_a_shortage_waits_for_pages_in_use(void) {
   enum { COUNT = 12 };
-  tp_stream_t *stream = tp_stream_default(0);
+  tp_stream_t *stream = tp_stream_from_pool(0, 0);
   tp__block_t *blocks[COUNT];
   for (int i = 0; i < COUNT; i++) blocks[i] = take(20 * TP_MiB, stream);
+  keep_busy(stream, blocks[0]->address);
   for (int i = 0; i < COUNT; i += 2) drop(blocks[i]);
   /* 120 MiB are free in pieces of 20, and no more on the device than 16: one block of 100 can be had. */
   tp__block_t *large = take(100 * TP_MiB, stream);
-  CHECK(CURRENT(reserved_bytes) <= 120 * PAGE && STAT(num_ooms, CURRENT) == 0);
+  CHECK(CURRENT(reserved_bytes) == 110 * PAGE && STAT(num_ooms, CURRENT) == 0);
+  CHECK(tp_stream_query(stream) == 1 && cudaDeviceSynchronize() == cudaSuccess);
   drop(large);
   for (int i = 1; i < COUNT; i += 2) drop(blocks[i]);
   clear();
@@ -332,7 +334,7 @@ int main(void) {
   test_small_blocks_grow_by_the_same_pages();
   test_threads_caches_hold_small_blocks();
   test_holes_are_filled_from_the_side_that_takes_fewer_pages();
-  test_memory_moves_to_where_it_is_needed();
+  test_a_shortage_waits_for_pages_in_use();
   test_a_shortage_says_what_can_be_returned();
   test_pages_that_are_in_use_stay();
   test_pieces_of_several_streams();

@@ -73,6 +73,21 @@ static void test_what_is_reserved_has_a_bound(void) {
   clear();
 }
 
+/* Where the device has less than that, more pages move before anybody waits. */
+static void test_a_device_without_room(void) {
+  tp_stream_t *stream = tp_stream_default(0);
+  tp__block_t *blocks[COUNT];
+  scatter(blocks, 20 * TP_MiB, stream);
+  tp__block_t *large = take(100 * TP_MiB, stream); /* 266 MiB may be reserved, 256 are there */
+  CHECK(CURRENT(reserved_bytes) == 256 * MIB && moved() == 42 && calls("cudaStreamSynchronize") == 0);
+  fill(large, 55);
+  check(large, 55);
+  check_rest(blocks);
+  drop(large);
+  drop_rest(blocks);
+  clear();
+}
+
 /* The same requests again and again are served from the cache. */
 static void test_a_steady_program_moves_nothing(void) {
   tp_stream_t *stream = tp_stream_default(0);
@@ -289,6 +304,7 @@ int main(void) {
   CHECK_OK(tp__device_enter(0, "test"));
   CHECK_OK(tp_memory_set_settings("expandable_segments:True"));
   test_what_is_reserved_has_a_bound();
+  test_a_device_without_room();
   test_a_steady_program_moves_nothing();
   test_pages_with_work_to_come_stay();
   test_pages_move_behind_a_busy_stream();

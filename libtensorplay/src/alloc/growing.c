@@ -57,14 +57,12 @@ static size_t excess(const tp__heap_t *heap, const tp__request_t *request, size_
   return found < nbytes ? found : nbytes;
 }
 
-/* How much of the place idle pages can fill, without a wait; in captures no page moves. */
-static size_t movable(tp__heap_t *heap, const tp__request_t *request, const tp__place_t *place) {
+/* In captures no page moves. */
+static size_t movable(tp__heap_t *heap, const tp__request_t *request, const tp__block_t *gap) {
   if (tp__captures_underway() || tp__stream_is_capturing(request->stream)) return 0;
   tp__idle_look(heap);
   tp__idle_t most;
-  size_t wanted = excess(heap, request, place->nbytes);
-  size_t found = wanted ? tp__idle_movable(heap, place->gap, &most) : 0;
-  return found < wanted ? found : wanted;
+  return tp__idle_movable(heap, gap, &most);
 }
 
 tp__place_t tp__growing_find(tp__heap_t *heap, const tp__request_t *request) {
@@ -76,7 +74,9 @@ tp__place_t tp__growing_find(tp__heap_t *heap, const tp__request_t *request) {
     }
   }
   if (!best.gap) best.nbytes = round_up(request->nbytes);
-  best.moved = movable(heap, request, &best);
+  best.movable = movable(heap, request, best.gap);
+  best.moved = excess(heap, request, best.nbytes);
+  if (best.moved > best.movable) best.moved = best.movable;
   return best;
 }
 
@@ -177,11 +177,13 @@ static cudaError_t drop(tp__heap_t *heap, tp__segment_t *segment) {
 tp_status_t tp__growing_obtain(tp__heap_t *heap, const tp__request_t *request, tp__place_t place, tp__block_t **out,
                                bool *out_refused) {
   *out_refused = false;
-  if (place.nbytes - place.moved > ASKED_NBYTES) {
+  size_t wanted = place.nbytes - place.moved;
+  if (wanted > ASKED_NBYTES) {
     /* Page after page, until the driver refuses one, takes milliseconds: it says beforehand what it has. */
     size_t free_nbytes, total;
     TP_TRY_CUDA(cudaMemGetInfo(&free_nbytes, &total), operation);
-    *out_refused = place.nbytes - place.moved > free_nbytes;
+    if (wanted > free_nbytes) place.moved += round_up(wanted - free_nbytes);
+    *out_refused = place.moved > place.movable;
     if (*out_refused) return TP_OUT_OF_MEMORY;
   }
   tp__segment_t *fresh = NULL;

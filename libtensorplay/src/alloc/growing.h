@@ -49,8 +49,9 @@ bool tp__growing_serves(const tp__request_t *request);
 typedef struct tp__place {
   tp__block_t *gap;
   size_t nbytes;
-  bool at_end;  /* of the gap, in front of a free block */
-  size_t moved; /* of these bytes: idle pages from elsewhere, since the heap holds enough */
+  bool at_end;    /* of the gap, in front of a free block */
+  size_t movable; /* bytes of idle pages elsewhere that could come, without a wait */
+  size_t moved;   /* those that are to, since the heap holds enough */
 } tp__place_t;
 tp__place_t tp__growing_find(tp__heap_t *heap, const tp__request_t *request);
 /* As tp__segment_obtain, at that place. On failure nothing is mapped anew; pages that have moved lie there. */
