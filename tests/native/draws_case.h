@@ -36,7 +36,7 @@ static inline void fill(const fills_t *fills) {
   CHECK_OK(tp_random_bits(fills->bits));
 }
 
-static inline numbers_t read(const fills_t *fills) {
+static inline numbers_t numbers_of(const fills_t *fills) {
   numbers_t numbers;
   CHECK_OK(tp_tensor_copy_to_host(fills->uniform, numbers.bytes, NUMBERS * 4));
   CHECK_OK(tp_tensor_copy_to_host(fills->normal, numbers.bytes + NUMBERS * 4, 11 * 8));
@@ -81,14 +81,14 @@ static inline numbers_t drawn_from(uint64_t seed, uint64_t offset) {
   CHECK_OK(tp_generator_get_state(0, &seed_before, &offset_before));
   CHECK_OK(tp_generator_set_state(0, seed, offset));
   fill(&fills);
-  numbers_t numbers = read(&fills);
+  numbers_t numbers = numbers_of(&fills);
   CHECK_OK(tp_generator_set_state(0, seed_before, offset_before));
   release_fills(&fills);
   return numbers;
 }
 
 static inline void check_drawn(const fills_t *fills, uint64_t seed, uint64_t offset) {
-  numbers_t got = read(fills), expected = drawn_from(seed, offset);
+  numbers_t got = numbers_of(fills), expected = drawn_from(seed, offset);
   CHECK(equal(&got, &expected));
 }
 

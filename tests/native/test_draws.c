@@ -48,23 +48,23 @@ static void test_seeds_and_states_between_replays(void) {
   tp_graph_t *graph = capture_fills(&fills);
   CHECK_OK(tp_generator_seed(0, 1));
   replay(graph);
-  numbers_t first = read(&fills);
+  numbers_t first = numbers_of(&fills);
   CHECK_OK(tp_generator_seed(0, 2));
   replay(graph);
-  numbers_t other = read(&fills);
+  numbers_t other = numbers_of(&fills);
   replay(graph);
-  numbers_t next = read(&fills);
+  numbers_t next = numbers_of(&fills);
   uint64_t seed, offset;
   CHECK_OK(tp_generator_get_state(0, &seed, &offset));
   replay(graph);
-  numbers_t kept = read(&fills);
+  numbers_t kept = numbers_of(&fills);
   CHECK_OK(tp_generator_seed(0, 1));
   replay(graph);
-  numbers_t again = read(&fills);
+  numbers_t again = numbers_of(&fills);
   CHECK(equal(&first, &again) && !equal(&first, &other) && !equal(&other, &next) && !equal(&next, &kept));
   CHECK_OK(tp_generator_set_state(0, seed, offset));
   replay(graph);
-  again = read(&fills);
+  again = numbers_of(&fills);
   CHECK(equal(&kept, &again));
   tp_graph_release(graph);
   release_fills(&fills);
@@ -203,7 +203,7 @@ static void *replay_often(void *argument) {
   CHECK_OK(tp_graph_capture_end(graph));
   for (int i = 0; i < REPLAYS; i++) {
     replay(graph);
-    numbers[i] = read(&fills);
+    numbers[i] = numbers_of(&fills);
   }
   tp_graph_release(graph);
   release_fills(&fills);

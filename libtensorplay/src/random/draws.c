@@ -294,9 +294,8 @@ tp_status_t tp__draws_launch(const tp__draws_t *draws, cudaGraphExec_t exec, cud
     TP_TRY_CUDA(cudaGraphLaunch(exec, tp__stream_cuda(stream)), operation);
     return TP_OK;
   }
-  tp__generator_t *generator = tp__generator(tp_stream_device(stream));
-  pthread_mutex_lock(&generator->lock);
+  tp__generator_t *generator = tp__generator_lock(tp_stream_device(stream));
   tp_status_t status = launch(generator, draws, exec, setter, stream, operation);
-  pthread_mutex_unlock(&generator->lock);
+  tp__generator_unlock(generator);
   return status;
 }

@@ -9,7 +9,16 @@ static tp__generator_t generators[TP_MAX_DEVICES] = {
     [0 ... TP_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER, .state = {.seed = DEFAULT_SEED}},
 };
 
-tp__generator_t *tp__generator(int32_t device) { return &generators[device]; }
+/* In a forked child a thread that it lacks may hold any lock for ever. There is one thread there, which can seed, but
+ * not draw. */
+tp__generator_t *tp__generator_lock(int32_t device) {
+  if (!tp__device_is_inherited()) pthread_mutex_lock(&generators[device].lock);
+  return &generators[device];
+}
+
+void tp__generator_unlock(tp__generator_t *generator) {
+  if (!tp__device_is_inherited()) pthread_mutex_unlock(&generator->lock);
+}
 
 /* ---- work on the place ---- */
 
@@ -51,11 +60,10 @@ static tp_status_t make_place(tp__generator_t *generator, int32_t device, const 
 }
 
 tp_status_t tp__generator_prepare(int32_t device, const char *operation) {
-  tp__generator_t *generator = &generators[device];
   TP_TRY(tp__device_enter(device, operation));
-  pthread_mutex_lock(&generator->lock);
+  tp__generator_t *generator = tp__generator_lock(device);
   tp_status_t status = make_place(generator, device, operation);
-  pthread_mutex_unlock(&generator->lock);
+  tp__generator_unlock(generator);
   return status;
 }
 
@@ -82,16 +90,15 @@ static tp_status_t take_on_device(tp__generator_t *generator, tp__draw_t *draw, 
 }
 
 tp_status_t tp__generator_take(tp__draw_t *draw, const char *operation) {
-  tp__generator_t *generator = &generators[tp_stream_device(draw->stream)];
-  pthread_mutex_lock(&generator->lock);
+  tp__generator_t *generator = tp__generator_lock(tp_stream_device(draw->stream));
   bool taken = take_on_host(generator, draw);
-  pthread_mutex_unlock(&generator->lock);
+  tp__generator_unlock(generator);
   if (taken) return TP_OK;
   draw->copy = tp__alloc(sizeof(tp_generator_state_t), draw->stream); /* under no lock: it may call back */
   if (!draw->copy) return tp_error_status();
-  pthread_mutex_lock(&generator->lock);
+  generator = tp__generator_lock(tp_stream_device(draw->stream));
   tp_status_t status = take_on_host(generator, draw) ? TP_OK : take_on_device(generator, draw, operation);
-  pthread_mutex_unlock(&generator->lock);
+  tp__generator_unlock(generator);
   if (status) tp__alloc_free(draw->copy);
   return status;
 }
@@ -111,10 +118,10 @@ static tp_status_t set_state(int32_t device, uint64_t seed, uint64_t offset, con
   device = tp__device_resolve(device, operation);
   if (device < 0) return device;
   TP_TRY(check_capture(device, operation));
-  pthread_mutex_lock(&generators[device].lock);
-  generators[device].state = (tp_generator_state_t){seed, offset};
-  generators[device].is_on_device = false;
-  pthread_mutex_unlock(&generators[device].lock);
+  tp__generator_t *generator = tp__generator_lock(device);
+  generator->state = (tp_generator_state_t){seed, offset};
+  generator->is_on_device = false;
+  tp__generator_unlock(generator);
   return TP_OK;
 }
 
@@ -150,12 +157,11 @@ tp_status_t tp_generator_get_state(int32_t device, uint64_t *out_seed, uint64_t 
   device = tp__device_resolve(device, operation);
   if (device < 0) return device;
   TP_TRY(check_capture(device, operation));
-  tp__generator_t *generator = &generators[device];
-  pthread_mutex_lock(&generator->lock);
+  tp__generator_t *generator = tp__generator_lock(device);
   tp_status_t status = generator->is_on_device ? fetch(generator, device, operation) : TP_OK;
   *out_seed = generator->state.seed;
   *out_offset = generator->state.offset;
-  pthread_mutex_unlock(&generator->lock);
+  tp__generator_unlock(generator);
   tp_status_t told = tp__wait_tell_owed();
   return told ? told : status;
 }

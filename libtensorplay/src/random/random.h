@@ -32,7 +32,8 @@ typedef struct tp__generator {
   bool is_used;                /* there was some */
 } tp__generator_t;
 
-tp__generator_t *tp__generator(int32_t device);
+tp__generator_t *tp__generator_lock(int32_t device);
+void tp__generator_unlock(tp__generator_t *generator);
 /* Takes a draw's numbers from the generator, outside of captures. */
 tp_status_t tp__generator_take(tp__draw_t *draw, const char *operation);
 /* Makes its place. */
