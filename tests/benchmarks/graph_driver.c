@@ -1,5 +1,5 @@
-/* Times launches of an executable graph without Python: bench_graphs.py compiles and calls this. The result is ns of the
- * host's clock for each launch; negative: one failed. */
+/* Times launches of an executable graph without Python: bench_graphs.py compiles and calls this. The result is ns of
+ * the host's clock for each launch; negative: one failed. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <time.h>

@@ -1,4 +1,5 @@
 /* Inputs that are staged and a replay, in one launch. */
+#include <pthread.h>
 #include <string.h>
 
 #include "../../kernels/args_stage.h"
@@ -372,6 +373,44 @@ static void test_what_is_staged_is_ordered_like_any_work(void) {
   tear_down(&scene);
 }
 
+/* ---- threads ---- */
+
+static void *stage_many(void *shared_scene) {
+  scene_t *shared = shared_scene;
+  CHECK_OK(tp_stream_set_current(tp_stream_from_pool(0, 0)));
+  scene_t own;
+  for (int i = 0; i < N; i++) {
+    own.targets[i] = filled(NUMEL, 0);
+    for (int k = 0; k < 2; k++) own.sources[k][i] = filled(NUMEL, 10 * k + i);
+  }
+  own.out = filled(NUMEL, 0);
+  own.graph = tp_graph_create();
+  tp_stream_t *mine = tp_stream_current(0);
+  CHECK_OK(tp_graph_capture_begin(own.graph, mine, NULL, TP_CAPTURE_THREAD_LOCAL));
+  CHECK_OK(tp_tensor_copy(own.out, own.targets[1]));
+  CHECK_OK(tp_graph_capture_end(own.graph));
+  for (int k = 0; k < 20; k++) {
+    CHECK_OK(run(&own, k % 2));
+    CHECK_OK(run(shared, k % 2)); /* one after the other, though nobody knows whose is last */
+    check_all(own.out, 10 * (k % 2) + 1);
+  }
+  CHECK_OK(tp_stream_synchronize(mine));
+  tear_down(&own);
+  return NULL;
+}
+
+static void test_threads_stage_their_own_graphs_and_one_graph(void) {
+  scene_t shared = set_up();
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, stage_many, &shared) == 0);
+  for (int i = 0; i < 4; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK_OK(tp_device_synchronize(0));
+  double *found = values_download(shared.out);
+  for (int i = 0; i < NUMEL; i++) CHECK(found[i] == found[0] && (found[i] == N - 1 || found[i] == 10 + N - 1));
+  free(found);
+  tear_down(&shared);
+}
+
 int main(void) {
   values_start();
   CHECK((stream = tp_stream_from_pool(0, 0)));
@@ -387,5 +426,6 @@ int main(void) {
   test_nothing_is_queued_where_one_pair_is_refused();
   test_a_call_that_fails_leaves_a_graph_that_works();
   test_what_is_staged_is_ordered_like_any_work();
+  test_threads_stage_their_own_graphs_and_one_graph();
   return 0;
 }
