@@ -129,8 +129,8 @@ class CUDAGraph(Conditional):
 
     def replay(self, stream: Stream | None = None) -> None:
         """Runs the graph once, on the current stream of its device or on the one given (`tp_graph_replay`)."""
-        pointer = native.NULL if stream is None else pointer_of("replay", stream)
-        check(native.tp_graph_replay(self._pointer, pointer))
+        if native.tp_graph_replay(self._pointer, native.NULL if stream is None else pointer_of("replay", stream)):
+            raise failure()
 
     def stage_and_launch(self, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
         """Copies every input onto its static buffer and replays, in one call (`tp_graph_stage_and_launch`).
