@@ -15,7 +15,7 @@ from helpers.drawing import Program
 
 import tensorplay
 from tensorplay import cuda
-from tensorplay.cuda import graphs
+from tensorplay.cuda import graphs, sanitizer
 from tensorplay.errors import StateError
 from tensorplay.testing import emulated
 
@@ -80,6 +80,40 @@ def test_graphs_and_eager_work_take_turns_without_a_wait(chance: random.Random) 
         return [program.results() for program in programs], state()
 
     assert take_turns(True) == take_turns(False)
+
+
+def test_the_order_checker_knows_the_order_of_draws(chance: random.Random) -> None:
+    """What orders draws on several streams is the library's, and no wait of the program."""
+    program = Program(chance)
+    sanitizer.enable()
+    try:
+        g = capture(program)
+        for _ in range(2):
+            program.choose_counts()
+            tensorplay.manual_seed(2)
+            drawn = run(program, g.replay)
+            tensorplay.manual_seed(2)
+            assert run(program, program.run) == drawn
+    finally:
+        sanitizer.disable()
+
+
+def test_staged_launches_draw_on(gpu: None) -> None:
+    x, y = (tensorplay.zeros(5, device="cuda") for _ in range(2))
+    g = cuda.CUDAGraph()
+    with graphs.graph(g):
+        y.uniform_().add_(x)
+    tensorplay.manual_seed(3)
+    expected = [tensorplay.rand(5, device="cuda").add_(n).tolist() for n in range(4)]
+    tensorplay.manual_seed(3)
+    for n in range(4):
+        fresh = tensorplay.full((5,), float(n), device="cuda")
+        if n % 2:
+            g.stage_and_launch([x], [fresh])
+        else:
+            x.copy_(fresh)
+            g.replay()
+        assert y.tolist() == expected[n]
 
 
 def draw_in_a_loop(rounds: int = 3) -> tuple[cuda.CUDAGraph, tensorplay.Tensor, tensorplay.Tensor]:
