@@ -759,17 +759,20 @@ TP_API void tp_blas_allow_tf32(int32_t allowed);
 
 /* Element i of a fill depends only on (seed, offset, i), never on the launch shape: counter
  * offset/4 + i/4, word i%4 of each counter; elements of 8 bytes have two words each. The offset moves on by the number
- * of words rounded up to 4. */
+ * of words rounded up to 4. Fills that are captured draw in each replay, from where the generator stands then.
+ * Behind the replay of a graph whose conditional bodies draw it stands on the device, until it is asked for or set.
+ * Asking and setting: status STATE while the device's current stream is being captured. */
 
 /* Sets the seed and offset 0. Starts nothing. Status: DEVICE. */
 TP_API tp_status_t tp_generator_seed(int32_t device, uint64_t seed);
-/* Starts nothing. Status: DEVICE. */
+/* Starts nothing. While it stands on the device, waits for it. Status: DEVICE. */
 TP_API tp_status_t tp_generator_get_state(int32_t device, uint64_t *out_seed, uint64_t *out_offset);
 /* Starts nothing. Status: DEVICE, INVALID_ARGUMENT when the offset is not a multiple of 4. */
 TP_API tp_status_t tp_generator_set_state(int32_t device, uint64_t seed, uint64_t offset);
 
 /* Floating tensors, in place. uniform: low <= x < high; normal: Box-Muller. Queued. Status: DTYPE,
- * INVALID_ARGUMENT (limits, or elements that share memory). */
+ * INVALID_ARGUMENT (limits, or elements that share memory); in a capture STATE (docs/design/random.md says when),
+ * OUT_OF_MEMORY. */
 TP_API tp_status_t tp_random_uniform(tp_tensor_t *tensor, double low, double high);
 TP_API tp_status_t tp_random_normal(tp_tensor_t *tensor, double mean, double std);
 
