@@ -155,7 +155,9 @@ def test_pinned_memory_is_asked_for_once_more(emulated: None, collected: list[st
     with pytest.raises(tp.errors.HostMemoryError, match="the host has no room"):
         tp.empty(2**57, pin_memory=True)
     assert collected == ["gc"]
+    x = tp.zeros(3, device="cuda")
     with graphs.graph(cuda.CUDAGraph()):
+        x.add_(1)
         collected.clear()
         with pytest.raises(tp.errors.HostMemoryError, match="the host has no room"):
             tp.empty(2**57, pin_memory=True)

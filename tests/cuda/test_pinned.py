@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 
 import numpy as np
@@ -103,6 +105,28 @@ def test_the_host_is_short_of_memory(emulated: None) -> None:
         tp.empty(MiB, pin_memory=True)
     assert filled(2, MiB, pin_memory=True).sum().item() == 2 * MiB
     assert kept[0].item() == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("shape", [(), (0, 5), (7,), (2, 3, 4), (2,) * 16])
+def test_arrays_of_every_shape_and_dtype(shape: tuple[int, ...], dtype: tp.DType) -> None:
+    x = tp.empty(shape, dtype=dtype, pin_memory=True)
+    assert (x.shape, x.dtype, x.is_contiguous(), x.is_pinned()) == (shape, dtype, True, x.numel() > 0)
+    assert x.fill_(1).tolist() == tp.ones(shape, dtype=dtype).tolist()
+    array = x.numpy()
+    assert array.flags.writeable
+    assert array.flags.aligned
+    with pytest.raises(InvalidArgumentError, match="empty: "):
+        tp.empty((2,) * 17, pin_memory=True)
+
+
+def test_arrays_take_no_reference_with_them() -> None:
+    dtype = tp.float32.numpy
+    before = sys.getrefcount(dtype)
+    for shape in [(3,), (0,), (2, -1), (2**62, 2)] * 50:
+        with contextlib.suppress(InvalidArgumentError, SizeOverflowError):
+            tp.empty(shape, pin_memory=True)
+    assert sys.getrefcount(dtype) < before + 50
 
 
 def test_memory_goes_back_with_the_last_array() -> None:

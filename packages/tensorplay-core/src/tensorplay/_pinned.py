@@ -12,6 +12,7 @@ from . import _dispatch, _plugins
 from .errors import BackendUnavailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
+    from ._backend import Backend
     from ._device import Device
     from ._dtype import DType
     from ._tensor import Tensor
@@ -31,13 +32,18 @@ def empty(shape: Sequence[int], dtype: DType, device: Device) -> Tensor:
     """
     if device.type != "cpu":
         raise InvalidArgumentError(f"pin_memory: got device {device}, expected cpu: memory of the host is pinned")
+    backend = _plugins.loaded_accelerator() or _load_accelerator()
+    return backend.empty_pinned(shape, dtype)
+
+
+def _load_accelerator() -> Backend:
     kind = _plugins.accelerator_type()
     if kind is None:
         raise BackendUnavailableError(
             "pin_memory: an accelerator pins memory, and none is installed: "
             + " or ".join(f"install {name} (pip install {name})" for name in _plugins.DISTRIBUTIONS.values())
         )
-    return _plugins.get(kind).empty_pinned(shape, dtype)
+    return _plugins.get(kind)
 
 
 def pin_memory(self: Tensor) -> Tensor:

@@ -106,8 +106,7 @@ def accelerator_type() -> str | None:
 
 def loaded_accelerator() -> Backend | None:
     """The accelerator's backend, where something has imported it."""
-    kind = accelerator_type()
-    return None if kind is None else _backends.get(kind)
+    return _backends.get(accelerator_type() or "")
 
 
 def place(device: DeviceLike | None) -> tuple[Backend, Device]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
+import ctypes
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -28,18 +29,12 @@ class Pinned(Backend):
     """The methods of `Backend` that concern pinned memory."""
 
     def empty_pinned(self, shape: Sequence[int], dtype: DType) -> Tensor:
-        try:
-            nbytes = prod(shape) * dtype.itemsize
-            pointer = native.tp_pinned_alloc(nbytes)
-            if not pointer and nbytes:
-                again: Tensor = repeated(self.empty_pinned, (shape, dtype), (HostMemoryError,))
-                return again
-            # The array's base holds the pointer, which gives the memory back when the last array over it is gone.
-            owner = native.ffi.buffer(native.ffi.gc(pointer, native.tp_pinned_free), nbytes) if nbytes else None
-            array: np.ndarray[Any, Any] = np.ndarray(shape, dtype.numpy, owner)
-        except (OverflowError, TypeError, ValueError):
+        # The array's base gives the memory back when the last array over it is gone.
+        array = _array(shape, dtype.numpy, dtype.itemsize)
+        if array is None:
             _operands.empty(shape, dtype, _plugins.HOST)
-            raise
+            again: Tensor = repeated(self.empty_pinned, (shape, dtype), (HostMemoryError,))
+            return again
         tensor: Tensor = _new(Tensor)
         tensor._impl = array
         tensor._backend = _host
@@ -47,6 +42,18 @@ class Pinned(Backend):
 
     def is_pinned(self, address: int) -> bool:
         return native.is_started and bool(native.tp_pinned_contains(native.ffi.cast("void *", address)))
+
+
+def _bind(shape: Sequence[int], dtype: np.dtype[Any], itemsize: int) -> np.ndarray[Any, Any] | None:
+    """An array in pinned memory; None when C has refused, or the shape is none. From the first call on a C function."""
+    global _array
+    functions = import_module("numpy._core._multiarray_umath")._ARRAY_API
+    address = native.tp_array_maker(native.ffi.cast("void *", id(functions)))
+    _array = ctypes.cast(int(native.ffi.cast("uintptr_t", address)), ctypes.py_object).value
+    return _array(shape, dtype, itemsize)
+
+
+_array: Callable[[Sequence[int], np.dtype[Any], int], np.ndarray[Any, Any] | None] = _bind
 
 
 def host_memory_stats() -> dict[str, int]:
