@@ -1,4 +1,4 @@
-"""The pictures in the guide are what the allocator and the streams do."""
+"""The pictures in the guide are what the allocator, streams and graphs do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from helpers import fresh
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 
 
-@pytest.mark.parametrize("name", ["memory_picture", "streams_picture"])
+@pytest.mark.parametrize("name", ["graphs_picture", "memory_picture", "streams_picture"])
 def test_the_picture_is_up_to_date(name: str, tmp_path: Path) -> None:
     program = shutil.copy(GUIDE / f"{name}.py", tmp_path)
     fresh.run(
