@@ -6,7 +6,9 @@ from helpers import fresh
 
 ASK = """
     import os, sys
-    import tensorplay as tp
+    import tensorplay as tp, tensorplay.accelerator, tensorplay.doctor
+    tensorplay.doctor.text(tensorplay.doctor.report()), tp.accelerator.current_accelerator(check_available=True)
+    tp.accelerator.is_available(), tp.accelerator.device_count(), tp.cuda.get_arch_list(), tp.cuda.is_initialized()
     tp.cuda.is_available(), tp.cuda.device_count(), tp.cuda.unavailable_reason(), repr(tp.device("cuda:1"))
     tp.cuda.memory_stats(), tp.cuda.memory_summary(), tp.cuda.manual_seed_all(3)
     tp.manual_seed(4)

@@ -25,6 +25,12 @@ def recorded() -> cuda.Event:
     return cuda.current_stream().record_event()
 
 
+def captured(x: tp.Tensor) -> None:
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        x + 1
+
+
 WAITS: dict[str, Callable[[tp.Tensor], Any]] = {
     "item": lambda x: x[0].item(),
     "tolist": lambda x: x.tolist(),
@@ -32,6 +38,15 @@ WAITS: dict[str, Callable[[tp.Tensor], Any]] = {
     "from_host": lambda x: tp.tensor([1.0], device="cuda"),
     "to_device": lambda x: tp.ones(3).to("cuda"),
     "non_blocking_from_pageable": lambda x: tp.ones(3).to("cuda", non_blocking=True),
+    "copy_from_host": lambda x: x.copy_(tp.ones(3)),
+    "copy_to_host": lambda x: tp.ones(3).copy_(x),
+    "repr": repr,
+    "iteration": lambda x: [value.item() for value in x[:1]],
+    "nonzero": lambda x: x.nonzero(),
+    "unique": lambda x: tp.unique(x),
+    "equal": lambda x: x.equal(x),
+    "empty_host_cache": lambda x: (tp.ones(3, pin_memory=True).numel(), cuda.empty_host_cache()),
+    "graph": lambda x: captured(x),
     "mask": lambda x: x[x > 0],
     "bool": lambda x: bool(x[0]),
     "device": lambda x: cuda.synchronize(),

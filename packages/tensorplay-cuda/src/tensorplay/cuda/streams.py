@@ -176,6 +176,11 @@ class Event:
     external : bool
         Whether `record` and `wait` in a capture become nodes of the graph, which happen in each replay, in place of
         order inside the graph. Elsewhere the same as any event.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Timing is asked for together with `interprocess`.
     """
 
     __slots__ = ("_pointer",)
