@@ -45,7 +45,6 @@ WAITS: dict[str, Callable[[tp.Tensor], Any]] = {
     "nonzero": lambda x: x.nonzero(),
     "unique": lambda x: tp.unique(x),
     "equal": lambda x: x.equal(x),
-    "empty_host_cache": lambda x: (tp.ones(3, pin_memory=True).numel(), cuda.empty_host_cache()),
     "graph": lambda x: captured(x),
     "mask": lambda x: x[x > 0],
     "bool": lambda x: bool(x[0]),
@@ -99,6 +98,19 @@ def test_empty_cache_waits_when_it_has_memory_to_release() -> None:
         cuda.empty_cache()
     cuda.set_sync_debug_mode("default")
     cuda.empty_cache()
+
+
+def test_empty_host_cache_waits_for_copies(emulated: None) -> None:
+    side = cuda.Stream()
+    with control.hold(side), cuda.stream(side):
+        x = tp.ones(3, device="cuda")
+        x.copy_(tp.ones(3).pin_memory(), non_blocking=True)
+        cuda.set_sync_debug_mode("error")
+        with pytest.raises(StateError, match="empty_host_cache"):
+            cuda.empty_host_cache()
+        cuda.set_sync_debug_mode("default")
+        cuda.empty_host_cache()
+    assert cuda.host_memory_stats()["allocations.current"] == 0
 
 
 def test_an_allocation_waits_when_memory_is_short(small: None) -> None:
