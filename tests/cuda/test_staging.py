@@ -110,3 +110,16 @@ def test_reset_gives_the_second_executable_graph_up() -> None:
         total = statics[0] + statics[1]
     g.stage_and_launch(statics[:1], [tensorplay.full((2, 3), 9.0, device="cuda")])
     assert total.tolist() == [[10] * 3] * 2
+
+
+def test_a_condition_reads_what_was_staged() -> None:
+    x, wanted = tensorplay.zeros(3, device="cuda"), tensorplay.zeros((), dtype=tensorplay.bool, device="cuda")
+    out, g = tensorplay.zeros(3, device="cuda"), cuda.CUDAGraph()
+    with graphs.graph(g):
+        out.copy_(x)
+        with g.if_(wanted):
+            out.mul_(-1)
+    for i, flag in enumerate((True, False, True)):
+        fresh = [tensorplay.full((3,), float(i + 1), device="cuda"), tensorplay.tensor(flag, device="cuda")]
+        g.stage_and_launch([x, wanted], fresh)
+        assert out.tolist() == [-(i + 1) if flag else i + 1] * 3
