@@ -153,6 +153,25 @@ static void test_another_capture_is_not_looked_at(void) {
   end_case();
 }
 
+/* The body of a conditional node is a capture of its own to CUDA, and a part of the outermost one to the allocator. */
+static void test_streams_are_joined_in_bodies_too(void) {
+  begin_case();
+  tp_stream_t *outer = owner;
+  owner = tp_stream_from_pool(0, 0);
+  tp__capture_t *body = tp__capture_begin_body(capture, owner);
+  CHECK(body && cudaStreamBeginCapture(tp__stream_cuda(owner), cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  char *address = use_and_drop(user);
+  tp__block_t *block = take(20 * TP_MiB, owner);
+  CHECK(block->address != address && block->capture == tp__capture_id(capture));
+  CHECK_OK(tp_stream_wait_stream(owner, user));
+  CHECK(gets(address));
+  drop(block);
+  end_graph(owner);
+  end(body);
+  owner = outer;
+  end_case();
+}
+
 /* Blocks that the user got from before its capture wait for an event. */
 static void test_a_block_of_before_the_capture_waits_for_its_event(void) {
   owner = tp_stream_from_pool(0, 0);
@@ -230,6 +249,7 @@ int main(void) {
   test_work_after_the_join_keeps_the_block();
   test_every_user_must_be_joined();
   test_another_capture_is_not_looked_at();
+  test_streams_are_joined_in_bodies_too();
   test_a_block_of_before_the_capture_waits_for_its_event();
   test_after_the_capture_a_block_is_waited_for();
   test_a_join_long_ago_is_not_looked_for();

@@ -211,7 +211,7 @@ void tp__defer_join(tp__heap_t *heap, const tp__request_t *request) {
   tp__past_t *past = NULL;
   for (tp__use_queue_t *queue = heap->queues; queue; queue = queue->next) {
     if (!has_captured(queue, request)) continue;
-    if (!past && !(past = tp__past_new(request->stream, request->capture))) return;
+    if (!past && !(past = tp__past_new(request->stream))) return;
     if (tp__past_holds(past, queue->stream)) finish_captured(heap, queue, request);
   }
   tp__past_delete(past);

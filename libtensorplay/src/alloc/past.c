@@ -49,7 +49,7 @@ static bool holds(tp__past_t *past, cudaGraphNode_t node) {
 
 /* What the stream's next node would depend on, as long as nothing is captured there. */
 static bool get_tail(const tp_stream_t *stream, uint64_t capture, const cudaGraphNode_t **out, size_t *out_count) {
-  if (tp__stream_capture(stream) != capture) return false;
+  if (!capture || tp__stream_capture(stream) != capture) return false;
   enum cudaStreamCaptureStatus status;
   unsigned long long id;
   if (!cudaStreamGetCaptureInfo(tp__stream_cuda(stream), &status, &id, NULL, out, NULL, out_count)) return true;
@@ -57,7 +57,8 @@ static bool get_tail(const tp_stream_t *stream, uint64_t capture, const cudaGrap
   return false;
 }
 
-tp__past_t *tp__past_new(const tp_stream_t *stream, uint64_t capture) {
+tp__past_t *tp__past_new(const tp_stream_t *stream) {
+  uint64_t capture = tp__stream_capture(stream);
   const cudaGraphNode_t *tail;
   size_t count;
   if (!get_tail(stream, capture, &tail, &count)) return NULL;
