@@ -256,6 +256,44 @@ class TestInstalled:
         g.replay()
         assert y.tolist() == [1] * 5
 
+    def test_inputs_are_staged(self) -> None:
+        x = tensorplay.zeros(5, device=self.kind)
+        with accelerator.Graph() as g:
+            y = x + 1
+        for value in (3.0, -1.5):
+            g.stage_and_launch([x], [tensorplay.full((5,), value, device=self.kind)])
+            assert y.tolist() == [value + 1] * 5
+
+    def test_bodies_run_as_their_predicates_say(self) -> None:
+        x, n = tensorplay.zeros(5, device=self.kind), tensorplay.zeros((), dtype=tensorplay.int64, device=self.kind)
+        wanted, going = (tensorplay.zeros((), dtype=tensorplay.bool, device=self.kind) for _ in range(2))
+        with accelerator.Graph() as g:
+            with g.if_(wanted):
+                x.add_(1)
+            g.begin_capture_to_if_node(wanted)
+            x.mul_(10)
+            g.end_capture_to_conditional_node()
+            with g.while_(going):
+                n.add_(1)
+                going.copy_(n < 4)
+            g.begin_capture_to_while_node(wanted)
+            x.add_(0.5)
+            g.set_conditional_handle_for_current_node(going)
+            g.end_capture_to_conditional_node()
+        for value, expected in ((False, 0.0), (True, 10.5), (False, 10.5)):
+            wanted.fill_(value)
+            going.fill_(True)
+            n.fill_(0)
+            g.replay()
+            assert (x.tolist(), n.item()) == ([expected] * 5, 4)
+
+    def test_a_graph_is_dumped(self, tmp_path: Path) -> None:
+        with accelerator.Graph() as g:
+            _ = tensorplay.ones(5, device=self.kind) + 1
+        g.enable_debug_mode()
+        g.debug_dump(tmp_path / "graph.dot")
+        assert (tmp_path / "graph.dot").read_text().startswith("digraph")
+
     def test_pools_are_shared_by_handle_by_graph_and_by_id(self) -> None:
         handle = accelerator.graphs.graph_pool_handle()
         graphs = [accelerator.Graph(pool=handle)]

@@ -143,9 +143,30 @@ def exchange() -> Any:
         return c.sum().item(), tp.from_dlpack(c, device="cpu").tolist()[:3]
 
 
+def replays() -> Any:
+    x, side, g = tp.zeros(1000, device="cuda"), cuda.Stream(), cuda.CUDAGraph()
+    with cuda.graph(g):
+        y = x + 1
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            z = y * 2
+        y.record_stream(side)
+        cuda.current_stream().wait_stream(side)
+        total = (y + z).sum() + tp.rand(1, device="cuda").numel()
+        del y, z
+    x.fill_(2)
+    g.replay()
+    replayed = total.item()
+    g.stage_and_launch([x], [tp.ones(1000, device="cuda")])
+    staged = total.item()
+    del total
+    g.reset()
+    return replayed, staged
+
+
 PROGRAMS = [
     elementwise, copies, copies_between_devices, large_copies, pinned_copies, reductions, products_and_rows,
-    random_numbers, streams_and_events, memory, exchange,
+    random_numbers, streams_and_events, memory, exchange, replays,
 ]  # fmt: skip
 
 
@@ -159,6 +180,7 @@ def state() -> tuple[Any, ...]:
     return cuda.current_device(), streams, cuda.memory_allocated(0), cuda.memory_allocated(1), pinned
 
 
+@pytest.mark.filterwarnings("ignore:capture_end")  # of work that was missed, where CUDA does not tell of which capture it is
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_any_call_may_fail(two_gpus: None, emulated: None, program: Callable[[], Any]) -> None:
     program()
@@ -166,7 +188,10 @@ def test_any_call_may_fail(two_gpus: None, emulated: None, program: Callable[[],
     with control.calls() as counted:
         program()
     failures = 0
+    gc.freeze()  # Captures collect garbage: now only their own.
     for name, count in counted.items():
+        if name == "cudaStreamEndCapture":
+            continue  # It ends a capture also where it fails, which a failure that is injected does not.
         for nth in range(1, min(count, LONGEST) + 1):
             with control.fail(name, nth, ERRORS[nth % 2]):
                 try:
@@ -176,6 +201,7 @@ def test_any_call_may_fail(two_gpus: None, emulated: None, program: Callable[[],
                     failures += 1
             assert state() == before, (name, nth)
             assert program() == expected, (name, nth)
+    gc.unfreeze()
     assert failures > 3
 
 
