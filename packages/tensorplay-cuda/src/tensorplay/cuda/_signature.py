@@ -9,6 +9,7 @@ import tensorplay
 from tensorplay import Device, DType, Tensor
 from tensorplay.nn import Module
 
+from ._library import native
 from ._tree import flatten, unflatten
 from .device import current_device
 
@@ -50,10 +51,12 @@ class Signature:
         self.tensors: list[Tensor] = []
         self.modules: list[Module] = []
         parts = [self._part(place, leaf) for place, leaf in enumerate(self._leaves)]
-        devices = {tensor.device for tensor in self.tensors} or {Device("cuda", current_device())}
-        if len(devices) > 1 or any(device.type != "cuda" for device in devices):
-            raise Refusal(f"the arguments lie on {', '.join(sorted(map(str, devices)))}, expected one CUDA device")
-        self.device: int = devices.pop().index or 0
+        # Numbers, for speed: every call comes by here.
+        devices = {native.tp_tensor_device(tensor._impl) if tensor.is_cuda else -1 for tensor in self.tensors}
+        if len(devices) > 1 or -1 in devices:
+            places = sorted({str(tensor.device) for tensor in self.tensors})
+            raise Refusal(f"the arguments lie on {', '.join(places)}, expected one CUDA device")
+        self.device: int = devices.pop() if devices else current_device()
         settings = tensorplay.get_default_dtype(), tensorplay.get_float32_matmul_precision()
         self.key: Hashable = (self._structure, self.device, settings, *parts)
 
@@ -61,7 +64,7 @@ class Signature:
         if isinstance(leaf, Tensor):
             self.places.append(place)
             self.tensors.append(leaf)
-            return leaf.dtype, leaf.shape, leaf.stride()
+            return leaf.dtype, leaf.shape, None if leaf.is_contiguous() else leaf.stride()
         if isinstance(leaf, Module):
             self.modules.append(leaf)
             return leaf

@@ -28,9 +28,9 @@ def unflatten(leaves: list[Any], structure: Structure) -> Any:
 def _take_apart(value: Any, leaves: list[Any]) -> Structure:
     kind = type(value)
     if kind is dict:
-        return kind, tuple(value), tuple(_take_apart(item, leaves) for item in value.values())
+        return kind, tuple(value), tuple([_take_apart(item, leaves) for item in value.values()])
     if kind is tuple or kind is list or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
-        return kind, None, tuple(_take_apart(item, leaves) for item in value)
+        return kind, None, tuple([_take_apart(item, leaves) for item in value])
     leaves.append(value)
     return _LEAF
 

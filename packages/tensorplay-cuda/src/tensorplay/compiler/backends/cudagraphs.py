@@ -12,6 +12,7 @@ from tensorplay import Tensor, cuda
 from tensorplay.compiler import register_backend
 from tensorplay.cuda import graphs
 from tensorplay.cuda._buffers import Buffer, Results
+from tensorplay.cuda._check import check
 from tensorplay.cuda._graphed import GraphedCall, warm_up
 from tensorplay.cuda._library import native
 from tensorplay.cuda._modules import Former, Weights
@@ -115,8 +116,8 @@ class CudaGraphManager:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         kinds = ("warmups", "replays", "eager", "captures", "refusals", "renewals", "evictions")
         self._counts = dict.fromkeys(kinds, 0)
-        # By device: the stream of the latest replay, and an event behind it. All graphs share memory.
-        self._latest: dict[int, tuple[cuda.Stream, cuda.Event]] = {}
+        # By device: the stream of the latest replay (its pointer), and an event behind it. All graphs share memory.
+        self._latest: dict[int, tuple[Any, cuda.Event]] = {}
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -185,22 +186,26 @@ class CudaGraphManager:
         return result
 
     def _replay(self, graphed: _Graphed, signature: Signature) -> Any:
-        stream = cuda.current_stream(signature.device)
-        former, done = self._latest.setdefault(signature.device, (stream, cuda.Event()))
+        stream = native.tp_stream_current(signature.device)
+        if signature.device not in self._latest:
+            self._latest[signature.device] = stream, cuda.Event()
+        former, done = self._latest[signature.device]
         if former != stream:
-            stream.wait_event(done)
+            check(native.tp_stream_wait_event(stream, done._pointer))
         self._counts["replays"] += 1
         try:
             return graphed.replay(signature.tensors)
         finally:
-            done.record(stream)
+            check(native.tp_event_record(done._pointer, stream))
             self._latest[signature.device] = stream, done
 
     # -- entries, under the lock ---------------------------------------------------------------------
 
     def _find(self, key: Hashable) -> _Entry:
         """The entry of a key, which is the latest now."""
-        entry = self._entries.setdefault(key, _Entry())
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry()
         self._entries.move_to_end(key)
         if len(self._entries) > self._room:
             self._entries.popitem(last=False)
