@@ -180,7 +180,7 @@ def state() -> tuple[Any, ...]:
     return cuda.current_device(), streams, cuda.memory_allocated(0), cuda.memory_allocated(1), pinned
 
 
-@pytest.mark.filterwarnings("ignore:capture_end")  # of work that was missed, where CUDA does not tell of which capture it is
+@pytest.mark.filterwarnings("ignore:capture_end")  # where CUDA does not tell which capture a stream takes part in
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_any_call_may_fail(two_gpus: None, emulated: None, program: Callable[[], Any]) -> None:
     program()
