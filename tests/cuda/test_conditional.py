@@ -254,39 +254,6 @@ def test_the_graph_that_captures_is_known() -> None:
         g.get_currently_capturing_graph()
 
 
-def test_memory_of_bodies_is_the_graphs() -> None:
-    g = cuda.CUDAGraph()
-    with graphs.graph(g), g.if_(flag()):
-        first = tp.zeros(1000, device="cuda")
-        address = first.data_ptr()
-        del first
-        with g.if_(flag()):
-            kept = tp.zeros(1000, device="cuda")
-        again = tp.zeros(1000, device="cuda")
-        assert again.data_ptr() == address != kept.data_ptr()
-    g.replay()
-    with pytest.raises(tp.errors.StateError, match="reset: 2 blocks of 8192 bytes"):
-        g.reset()
-    del kept, again
-    g.reset()
-
-
-def test_branches_that_run_at_once_share_no_memory() -> None:
-    g, side = cuda.CUDAGraph(), cuda.Stream()
-    taken = []
-    with graphs.graph(g):
-        main = cuda.current_stream()
-        side.wait_stream(main)
-        for stream in (main, side):
-            with cuda.stream(stream), g.if_(flag()):
-                taken.append(tp.zeros(1000, device="cuda").data_ptr())
-        main.wait_stream(side)
-        with g.if_(flag()):
-            taken.append(tp.zeros(1000, device="cuda").data_ptr())
-    assert taken[0] != taken[1]
-    assert taken[2] == taken[0]
-
-
 def test_random_numbers_differ_in_every_round_and_replay() -> None:
     n, limit, seen = number(), number(3), tp.zeros(8, 4, device="cuda")
     x = tp.zeros(4, device="cuda")
@@ -316,22 +283,3 @@ def test_random_numbers_differ_in_every_round_and_replay() -> None:
         x.uniform_()
         eager.append(tuple(x.tolist()))
     assert found == eager
-
-
-def test_pinned_memory_of_a_body_stays_until_the_graph_is_gone() -> None:
-    sent, x = tp.arange(500).pin_memory(), tp.zeros(500, dtype=tp.int64, device="cuda")
-    before = cuda.host_memory_stats()["active_requests.current"]
-    g = cuda.CUDAGraph()
-    with graphs.graph(g), g.if_(flag()):
-        x.copy_(sent, non_blocking=True)
-        with g.if_(flag()):
-            x.add_(1)
-        y = x * 2
-    del sent
-    others = [tp.full((500,), -1, dtype=x.dtype, pin_memory=True) for _ in range(5)]
-    g.replay()
-    assert y.tolist() == list(range(2, 1002, 2))
-    del others, y
-    assert cuda.host_memory_stats()["active_requests.current"] == before
-    g.reset()
-    assert cuda.host_memory_stats()["active_requests.current"] == before - 1

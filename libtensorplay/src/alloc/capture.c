@@ -144,6 +144,44 @@ void tp__capture_route(tp__request_t *request) {
   if (!request->mempool && tp__route.pool) request->mempool = tp__mempool_current(tp_stream_device(request->stream));
 }
 
+/* The block becomes `stream`'s, whose work comes behind all that was captured with it so far. A live one may be used on
+ * its former stream once more. The next one to look at, or NULL with *status set. */
+static tp__block_t *hand_over(tp__heap_t *heap, tp__block_t *block, tp_stream_t *stream, tp_status_t *status) {
+  tp_stream_t *former = block->stream;
+  if (block->state == TP_BLOCK_FREE) tp__pool_remove(heap, block);
+  block->stream = stream;
+  if (block->state == TP_BLOCK_FREE) return tp__pool_insert_merged(heap, block)->next;
+  if (block->state == TP_BLOCK_LIVE) *status = tp__defer_note(heap, block, former);
+  return block->next;
+}
+
+static tp_status_t gather_segment(tp__heap_t *heap, tp__segment_t *segment, tp_stream_t *stream, uint64_t id,
+                                  const char *operation) {
+  tp_status_t status = TP_OK;
+  if (!tp__pool_prepare(segment->pool, stream))
+    return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to note what the body has allocated");
+  for (tp__block_t *block = segment->first; block && !status;) {
+    bool forked = block->stream != stream && tp__stream_capture(block->stream) == id;
+    block = forked ? hand_over(heap, block, stream, &status) : block->next;
+  }
+  if (segment->grows_for && tp__stream_capture(segment->grows_for) == id) segment->grows_for = stream;
+  return status;
+}
+
+tp_status_t tp__capture_gather(tp__capture_t *capture, const char *operation) {
+  tp__heap_t *heap = tp__heap(tp_stream_device(capture->stream));
+  tp_status_t status = TP_OK;
+  uint64_t id = tp__capture_id(capture);
+  tp__heap_lock(heap);
+  for (tp__segment_t *segment = heap->segments; segment && !status; segment = segment->next) {
+    const tp__private_pool_t *owner = segment->pool->owner;
+    if (owner && owner->mempool == capture->mempool)
+      status = gather_segment(heap, segment, capture->stream, id, operation);
+  }
+  tp__heap_unlock(heap);
+  return status;
+}
+
 int64_t tp__capture_live_blocks(const tp_mempool_t *mempool, uint64_t id, size_t *out_nbytes) {
   int64_t count = 0;
   *out_nbytes = 0;

@@ -113,6 +113,7 @@ static tp_status_t keep_piece(tp_graph_t *graph, tp__body_t *body, const char *o
   cudaGraph_t captured;
   tp__ending_t ending;
   if (!body->capture) return tp__error_set(TP_STATE, operation, "the body could not go on behind one that ended in it");
+  TP_TRY(tp__capture_gather(body->capture, operation));
   tp__failure_look(body->capture, &ending);
   cudaError_t error = end_piece(graph, body, &captured);
   if (error) return tp__failure_set(&ending, error, operation);
