@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 PAGES = {
     "tensorplay.md": ["tensorplay", "tensorplay.errors", "tensorplay.compiler"],
     "nn.md": ["tensorplay.nn", "tensorplay.nn.functional", "tensorplay.nn.init", "tensorplay.nn.utils"],
-    "cuda.md": ["tensorplay.cuda"],
+    "cuda.md": ["tensorplay.cuda", "tensorplay.compiler.backends.cudagraphs"],
     "accelerator.md": ["tensorplay.accelerator"],
     "testing.md": ["tensorplay.testing", "tensorplay.testing.emulated"],
 }

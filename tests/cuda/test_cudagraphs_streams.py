@@ -28,6 +28,15 @@ def test_two_devices(two_devices: tuple[str, str]) -> None:
     assert cuda.current_device() == 0
     assert manager.statistics()["captures"] == 2
     assert manager(tp.ones(1, device="cuda:1")).tolist() == [2]
+    # The function has the device that is current for its caller.
+    made = CudaGraphManager(lambda x: tp.ones(1, device="cuda").device.index + x, warmup=0)
+    for device in (0, 1):
+        with cuda.device(device):
+            assert made(tp.zeros(1, device="cuda:1")).tolist() == [device]
+    assert made.statistics()["captures"] == 1
+    assert "which took no part in the capture" in made.refusals()[0]
+    moved = CudaGraphManager(lambda x: x.to("cuda:1"))
+    assert [str(moved(tp.ones(1, device="cuda:0")).device) for _ in range(2)] == ["cuda:1"] * 2
     mixed = CudaGraphManager(lambda x, y: x.cpu() + y.cpu(), warmup=0)
     assert mixed(tp.ones(1, device="cuda:0"), tp.ones(1, device="cuda:1")).tolist() == [2]
     assert "cuda:0, cuda:1, expected one CUDA device" in mixed.refusals()[0]
@@ -118,6 +127,18 @@ def test_managers_capture_one_after_the_other() -> None:
     thread.join()
     assert results == [[2, 2]] * 2
     assert [manager.statistics()["captures"] for manager in (first, second)] == [1, 1]
+
+
+def test_where_nothing_may_wait_calls_are_warm_ups() -> None:
+    manager, x = CudaGraphManager(lambda x: x + 1, warmup=0), tp.ones(2, device="cuda")
+    cuda.set_sync_debug_mode("error")
+    try:
+        results = [manager(x)]
+    finally:
+        cuda.set_sync_debug_mode("default")
+    results.append(manager(x))
+    assert [result.tolist() for result in results] == [[2, 2]] * 2
+    assert counts(manager) == {"calls": 2, "warmups": 1, "captures": 1, "replays": 1, "entries": 1}
 
 
 def test_while_the_program_captures_in_another_thread_calls_are_warm_ups() -> None:

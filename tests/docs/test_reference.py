@@ -19,6 +19,7 @@ MODULES = [
     "tensorplay.nn.functional",
     "tensorplay.nn.init",
     "tensorplay.cuda",
+    "tensorplay.compiler.backends.cudagraphs",
     "tensorplay.accelerator",
     "tensorplay.testing.emulated",
 ]

@@ -72,7 +72,7 @@ def warm_up(call: Callable[[], Any], side: Stream) -> Any:
     finally:
         here.wait_stream(side)
     for leaf in flatten(result)[0]:
-        if isinstance(leaf, Tensor) and leaf.is_cuda:
+        if isinstance(leaf, Tensor) and leaf.device == side.device:
             leaf.record_stream(here)
     return result
 

@@ -41,9 +41,11 @@ class Signature:
         Those among the arguments.
     device : int
         Where the tensors lie; the current device without tensors.
+    current : int
+        The current device, which the function may ask for, and which is part of the key.
     """
 
-    __slots__ = ("_leaves", "_structure", "device", "key", "modules", "places", "tensors")
+    __slots__ = ("_leaves", "_structure", "current", "device", "key", "modules", "places", "tensors")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._leaves, self._structure = flatten((args, dict(sorted(kwargs.items()))))
@@ -56,9 +58,10 @@ class Signature:
         if len(devices) > 1 or -1 in devices:
             places = sorted({str(tensor.device) for tensor in self.tensors})
             raise Refusal(f"the arguments lie on {', '.join(places)}, expected one CUDA device")
-        self.device: int = devices.pop() if devices else current_device()
+        self.current = current_device()
+        self.device: int = devices.pop() if devices else self.current
         settings = tensorplay.get_default_dtype(), tensorplay.get_float32_matmul_precision()
-        self.key: Hashable = (self._structure, self.device, settings, *parts)
+        self.key: Hashable = (self._structure, self.device, self.current, settings, *parts)
 
     def _part(self, place: int, leaf: Any) -> Hashable:
         if isinstance(leaf, Tensor):

@@ -24,6 +24,7 @@ __all__ = ["CudaGraphManager", "cudagraphs"]
 
 #: Held by the thread that captures: a device has one stream for it.
 _capturing = threading.RLock()
+_MAY_NOT_WAIT = 2  # mode "error" of `cuda.set_sync_debug_mode`; before a capture the device is waited for
 
 
 @dataclass
@@ -48,7 +49,7 @@ class _Graphed:
         args, kwargs = signature.with_tensors(tensors)
         targets = [buffer.target for buffer in self._buffers]
         try:
-            self._call = GraphedCall(lambda: function(*args, **kwargs), targets, pool.id)
+            self._call = GraphedCall(_on(signature.current, function, args, kwargs), targets, pool.id)
             for buffer in self._buffers:
                 if native.tp_graph_writes(self._call.graph._pointer, buffer.tensor._impl):
                     raise Refusal(f"argument {buffer.place} is written, and a graph would write its own copy of it")
@@ -179,7 +180,7 @@ class CudaGraphManager:
     def _warm_up(self, entry: _Entry, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with cuda.device(signature.device):
             side = self._sides.setdefault(signature.device, cuda.Stream())
-            result = warm_up(lambda: self._function(*args, **kwargs), side)
+            result = warm_up(_on(signature.current, self._function, args, kwargs), side)
         with self._lock:
             entry.warmups += 1
             self._counts["warmups"] += 1
@@ -224,8 +225,9 @@ class CudaGraphManager:
         if entry.graphed is None and entry.refusal is None and entry.warmups >= self._warmup:
             self._pool = cuda.MemPool() if self._pool is None else self._pool
             with _capturing, cuda.device(signature.device):
-                if native.tp_stream_is_capturing(graphs._stream_of_captures()._pointer):
-                    return  # with a capture of the program; a later call captures
+                busy = native.tp_stream_is_capturing(graphs._stream_of_captures()._pointer)  # by the program
+                if busy or cuda.get_sync_debug_mode() == _MAY_NOT_WAIT:
+                    return  # a later call captures
                 try:
                     entry.graphed = _Graphed(self._function, signature, self._pool, self._clones)
                     self._counts["captures"] += 1
@@ -233,6 +235,16 @@ class CudaGraphManager:
                     # If it is the function's own one, the call without a graph raises it again.
                     said = isinstance(error, (Refusal, TensorPlayError))
                     self._refuse(entry, str(error) if said else f"{type(error).__name__}: {error}")
+
+
+def _on(device: int, function: Callable[..., Any], args: Any, kwargs: Any) -> Callable[[], Any]:
+    """The call, to be made where another device may be current."""
+
+    def call() -> Any:
+        with cuda.device(device):
+            return function(*args, **kwargs)
+
+    return call
 
 
 @register_backend
