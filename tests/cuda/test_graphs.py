@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers import fresh
 
 import tensorplay
 from tensorplay import cuda
@@ -63,3 +64,19 @@ def test_reset_waits_for_live_tensors() -> None:
         z = tensorplay.ones(3, device="cuda")
     g.replay()
     assert z.tolist() == [1, 1, 1]
+
+
+def test_the_first_work_of_a_program_may_be_captured() -> None:
+    code = """
+        import tensorplay as tp
+        from tensorplay import cuda
+        tp.manual_seed(3)
+        g = cuda.CUDAGraph()
+        with cuda.graph(g):
+            x = tp.zeros(3, device="cuda").uniform_()
+        g.replay()
+        first = x.tolist()
+        tp.manual_seed(3)
+        print(first == x.uniform_().tolist())
+    """
+    assert fresh.run(code).strip() == "True"

@@ -11,6 +11,7 @@ from os import PathLike, fsencode
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from tensorplay import _plugins
 from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
 
 from . import _beside, _staging
@@ -59,6 +60,7 @@ class CUDAGraph(Conditional):
         self._is_verbose = False
         self._context: StreamContext | None = None
         self._bodies = []
+        _plugins.get("cuda")  # It comes with a seed that may wait for it, which is not for a capture to set.
         self._pointer = native.tp_graph_create()
         if not self._pointer:
             raise failure()
