@@ -11,6 +11,7 @@ from helpers.managers import vector
 import tensorplay as tp
 from tensorplay import cuda, nn
 from tensorplay.compiler.backends.cudagraphs import CudaGraphManager
+from tensorplay.errors import StateError
 
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
 
@@ -119,14 +120,20 @@ class Lazy(nn.Module):
     def forward(self, x: tp.Tensor) -> tp.Tensor:
         if self.table is None:
             self.table = x * 0 + 3
+            self.register_buffer("other", x + 1)
         self.state.data = self.state + 1
         return x * self.table.item()
 
 
 def test_what_a_failed_capture_made_is_forgotten() -> None:
     module = Lazy()
+    with pytest.raises(StateError, match="Lazy: cannot be captured"):
+        CudaGraphManager(module, warmup=0, fullgraph=True)(vector(2))
+    assert list(module.state_dict()) == ["state"]
+    assert module.state_dict()["state"].item() == 0
     manager = CudaGraphManager(module, warmup=0)
     for count in (1, 2):
         assert manager(vector(2)).item() == 6
         assert module.state.item() == count
+        assert module.state_dict()["other"].item() == 3
     assert len(manager.refusals()) == 1

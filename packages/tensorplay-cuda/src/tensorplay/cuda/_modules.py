@@ -43,7 +43,8 @@ class Former:
 
     def __init__(self, roots: Sequence[Module]) -> None:
         owners = [vars(module) for root in roots for module in root.modules()]
-        self._attributes = [(owner, dict(owner)) for owner in owners]
+        changeable = [*owners, *(owner["_buffers"] for owner in owners)]
+        self._attributes = [(found, dict(found)) for found in changeable]
         self._tensors = [
             (value, value._impl, value.detach())
             for owner in owners
@@ -53,9 +54,9 @@ class Former:
 
     def put_back(self) -> None:
         """Makes the modules what they were."""
-        for owner, former in self._attributes:
-            owner.clear()
-            owner.update(former)
+        for found, former in self._attributes:
+            found.clear()
+            found.update(former)
         for tensor, impl, former_elements in self._tensors:
             if tensor._impl is not impl:
                 tensor._replace(former_elements)
