@@ -152,21 +152,13 @@ class CUDAGraph(Conditional):
         StateError
             Nothing was captured, or the current stream is captured.
         """
-        try:
-            statics, fresh = [x._impl for x in static_inputs], [x._impl for x in inputs]
-            if len(statics) != len(fresh):
-                _staging.explain(static_inputs, inputs)
-            status = native.tp_graph_stage_and_launch(self._pointer, len(statics), statics, fresh)
-        except (AttributeError, TypeError):  # not all are tensors, or of this backend
+        status = _staging.stage(self._pointer, static_inputs, inputs)
+        if status is None:
             _staging.by_copies(self, static_inputs, inputs)
-            return
-        if status:
+        elif status:
             error = failure()
-            try:
-                _staging.explain(static_inputs, inputs)
-                raise error
-            finally:
-                del error  # as in `_check.failed`
+            _staging.explain(static_inputs, inputs)
+            raise error
 
     def instantiate(self) -> None:
         """Does nothing: the graph was compiled when its capture ended."""
