@@ -10,6 +10,7 @@ from tensorplay import _dispatch, _operands
 from tensorplay._handle import Handle
 from tensorplay.errors import InvalidArgumentError, TensorPlayError
 
+from ._check import failure
 from ._library import native
 
 if TYPE_CHECKING:
@@ -56,6 +57,16 @@ def explain(static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
             _operands.copy_(static, fresh)
         except TensorPlayError as error:
             raise type(error)(f"{_OPERATION}: pair {i}: {error}") from None
+
+
+def refuse(static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+    """Raises for what C has refused: as `explain`, or with C's words where no pair is at fault."""
+    error = failure()  # before other calls can fail
+    try:
+        explain(static_inputs, inputs)
+        raise error
+    finally:
+        del error  # whose traceback would hold this frame, and the frame the tensors
 
 
 def by_copies(graph: CUDAGraph, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:

@@ -156,9 +156,7 @@ class CUDAGraph(Conditional):
         if status is None:
             _staging.by_copies(self, static_inputs, inputs)
         elif status:
-            error = failure()
-            _staging.explain(static_inputs, inputs)
-            raise error
+            _staging.refuse(static_inputs, inputs)
 
     def instantiate(self) -> None:
         """Does nothing: the graph was compiled when its capture ended."""
