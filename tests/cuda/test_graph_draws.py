@@ -163,6 +163,34 @@ def test_a_state_that_was_read_brings_its_numbers_back(gpu: None) -> None:
     assert state() == (5, 32)
 
 
+def test_a_seed_that_is_refused_in_a_capture_leaves_the_host_alone(gpu: None) -> None:
+    tensorplay.manual_seed(1)
+    with graphs.graph(cuda.CUDAGraph()):
+        tensorplay.zeros(3, device="cuda").uniform_()
+        with pytest.raises(StateError, match="manual_seed: .* is being captured"):
+            tensorplay.manual_seed(2)
+    assert tensorplay.initial_seed() == 1
+    assert state() == (1, 0)
+
+
+def test_each_device_has_a_generator_of_its_own(two_gpus: None) -> None:
+    expected = numbers(3, 3)
+    tensorplay.manual_seed(3)
+    with cuda.device(1):
+        first, last = (tensorplay.zeros((), device="cuda") for _ in range(2))
+        predicate = tensorplay.ones((), dtype=tensorplay.bool, device="cuda")
+        g = cuda.CUDAGraph()
+        with graphs.graph(g):
+            first.uniform_()
+            with g.if_(predicate):
+                last.uniform_()
+            last.uniform_()
+        g.replay()
+    assert state() == (3, 0)
+    assert tensorplay._plugins.get("cuda").get_rng_state(1) == (3, 12)
+    assert [first.item(), last.item()] == [expected[0], expected[2]]
+
+
 def test_the_generator_is_not_read_or_set_in_a_body(gpu: None) -> None:
     predicate = tensorplay.ones((), dtype=tensorplay.bool, device="cuda")
     g = cuda.CUDAGraph()

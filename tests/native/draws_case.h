@@ -44,7 +44,9 @@ static inline numbers_t numbers_of(const fills_t *fills) {
   return numbers;
 }
 
-static inline bool equal(const numbers_t *a, const numbers_t *b) { return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0; }
+static inline bool equal(const numbers_t *a, const numbers_t *b) {
+  return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
 
 static inline tp_graph_t *begin(tp_stream_t *stream) {
   tp_graph_t *graph = tp_graph_create();

@@ -179,9 +179,9 @@ def seed_backend(backend: Backend, seed: int) -> None:
 
 
 def seed_all(seed: int) -> None:
-    """Seeds every backend, those that are imported later too."""
+    """Seeds every backend, those that are imported later too; the host last, since devices may refuse in a capture."""
     global _seed
     with _lock:
-        _seed = seed
-        for backend in _backends.values():
+        for backend in reversed(_backends.values()):
             seed_backend(backend, seed)
+        _seed = seed
