@@ -53,6 +53,38 @@ static void test_statuses_of_cudas_errors(void) {
   CHECK(strstr(tp_error_text(), "(in cudaMalloc)"));
 }
 
+static void test_what_usually_helps(void) {
+  for (int error = cudaErrorStreamCaptureUnsupported; error <= cudaErrorStreamCaptureWrongThread; error++) {
+    CHECK(tp__error_set_cuda((cudaError_t)error, "add", "cudaCall") == TP_CUDA);
+    /* Of a capture that was broken before, only the call that broke it can be told more. */
+    CHECK(!strstr(tp_error_text(), "(in cudaCall); ") == (error == cudaErrorStreamCaptureInvalidated));
+  }
+  tp__error_set_cuda(cudaErrorIllegalAddress, "add", "cudaCall");
+  CHECK(strstr(tp_error_text(), "(in cudaCall); the device is lost to this process: restart it"));
+  tp__error_set_cuda(cudaErrorInvalidValue, "add", "cudaCall");
+  CHECK(!strstr(tp_error_text(), ";"));
+  tp__error_add("; %d more", 3);
+  CHECK(strstr(tp_error_text(), "(in cudaCall); 3 more"));
+}
+
+static cudaError_t heard;
+
+static void hear(cudaError_t error) {
+  heard = error;
+  tp__error_add("; heard");
+}
+
+static void test_a_listener_hears_of_captures_only(void) {
+  tp__error_listen(hear);
+  tp__error_set_cuda(cudaErrorInvalidValue, "add", "cudaCall");
+  CHECK(heard == cudaSuccess && !strstr(tp_error_text(), "heard"));
+  tp__error_set_cuda(cudaErrorCapturedEvent, "add", "cudaCall");
+  CHECK(heard == cudaErrorCapturedEvent && strstr(tp_error_text(), "; heard"));
+  tp__error_listen(NULL);
+  tp__error_set_cuda(cudaErrorCapturedEvent, "add", "cudaCall");
+  CHECK(!strstr(tp_error_text(), "heard"));
+}
+
 static void test_cudas_last_error_is_cleared(void) {
   cudaError_t error = cudaSetDevice(99);
   CHECK(error != cudaSuccess);
@@ -96,6 +128,8 @@ int main(void) {
   test_long_texts_are_cut();
   test_out_of_memory_has_cudas_code();
   test_statuses_of_cudas_errors();
+  test_what_usually_helps();
+  test_a_listener_hears_of_captures_only();
   test_cudas_last_error_is_cleared();
   test_one_slot_for_each_thread();
   test_release_functions_are_quiet();
