@@ -1,6 +1,7 @@
 /* Conditional nodes: work of a graph that each replay does or leaves out, once or many times, as memory of the device
  * says. In front of the node a kernel copies the predicate to the node's condition. The body is a graph of its own to
  * CUDA, and captured on a stream of its own (docs/design/graphs.md, "Conditional nodes"). */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../kernels/args_condition.h"
@@ -27,7 +28,7 @@ static tp_status_t check_predicate(const tp_tensor_t *predicate, const tp_stream
 static tp_status_t check_state(const tp_graph_t *graph, const char *operation) {
   if (graph->state != TP_GRAPH_CAPTURING)
     return tp__error_set(TP_STATE, operation, "no capture of this graph is underway: begin one first");
-  if (graph->is_broken) return tp__error_set(TP_STATE, operation, "a body in this capture has failed: end the capture");
+  if (*graph->broken) return tp__error_set(TP_STATE, operation, "a body in this capture has failed: end the capture");
   return TP_OK;
 }
 
@@ -240,9 +241,13 @@ static tp_status_t close_body(tp_graph_t *graph, const char *operation) {
 
 /* What fails once a node, or a part of one, was captured leaves a graph that is not whole. What is captured then goes
  * nowhere, but it is captured: nothing runs that the program means for a replay. */
+static void break_graph(tp_graph_t *graph, const char *what) {
+  if (!*graph->broken) snprintf(graph->broken, sizeof graph->broken, "%s", what);
+}
+
 static tp_stream_t *opened_or_broken(tp_graph_t *graph, tp_stream_t *inside, const char *operation) {
   if (inside) return inside;
-  graph->is_broken = true;
+  break_graph(graph, tp_error_text());
   if (graph->body && !graph->body->capture) (void)begin_piece(graph, graph->body, operation);
   return NULL;
 }
@@ -330,10 +335,10 @@ static tp_status_t end_body(tp_graph_t *graph, const char *operation) {
   if (!status) status = keep_piece(graph, body, operation);
   if (body->capture) drop_piece(graph, body);
   graph->last_if = body->predicate || body->graph != body->condition.body ? (tp__condition_t){0} : body->condition;
+  if (status) break_graph(graph, tp_error_text());
   tp_status_t reopened = close_body(graph, operation);
-  if (!status) status = reopened;
-  if (status) graph->is_broken = true;
-  return status;
+  if (reopened) break_graph(graph, tp_error_text());
+  return status ? status : reopened;
 }
 
 tp_status_t tp_graph_end_body(tp_graph_t *graph) {
@@ -372,7 +377,7 @@ void tp_graph_abandon_body(tp_graph_t *graph) {
   if (body && tp__device_visit(tp_stream_device(body->inside), &before)) {
     if (body->capture) drop_piece(graph, body);
     (void)close_body(graph, "abandon_body");
-    graph->is_broken = true;
+    break_graph(graph, "an exception left it");
     tp__device_leave(before);
   }
   pthread_mutex_unlock(&graph->lock);
@@ -384,8 +389,8 @@ tp_status_t tp__bodies_check(const tp_graph_t *graph, const char *operation) {
   if (graph->body)
     return tp__error_set(TP_STATE, operation,
                          "a body of a conditional node is open: end_capture_to_conditional_node() comes first");
-  if (graph->is_broken)
-    return tp__error_set(TP_STATE, operation, "a body of a conditional node has failed, or an exception left it");
+  if (*graph->broken)
+    return tp__error_set(TP_STATE, operation, "a body of a conditional node has failed: %s", graph->broken);
   return TP_OK;
 }
 

@@ -34,7 +34,7 @@ void tp__graph_discard(tp_graph_t *graph) {
   graph->id = 0;
   graph->hold = NULL;
   graph->last_if = (tp__condition_t){0};
-  graph->is_broken = false;
+  graph->broken[0] = '\0';
   graph->graph = NULL;
   graph->exec = (tp__exec_t){.cuda = NULL};
   graph->stage = NULL;

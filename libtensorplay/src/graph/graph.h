@@ -61,7 +61,7 @@ struct tp_graph {
   tp__draws_t draws;      /* of it, and of replays */
   tp__body_t *body;       /* the innermost open one */
   tp__condition_t last_if; /* the if node whose first body ended last, until another body begins */
-  bool is_broken;         /* a body failed */
+  char broken[1024];      /* what has failed first in a body; "" while nothing has */
   cudaGraph_t graph;
   tp__exec_t exec;
   tp__stage_t *stage;     /* for tp_graph_stage_and_launch; NULL before its first use */
