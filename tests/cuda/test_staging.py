@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -54,6 +55,18 @@ def test_every_pair_is_what_copy_would_make_of_it(make: Callable[[], tensorplay.
     g.stage_and_launch(tuple(statics), (plain, make(), plain))
     assert out.tolist() == [[15] * 3] * 2
     assert statics[1].tolist() == [[2] * 3] * 2
+
+
+@pytest.mark.parametrize("kind", [list, tuple, deque])
+def test_any_sequence_of_any_length(kind: Callable[..., Sequence[tensorplay.Tensor]]) -> None:
+    statics = [tensorplay.zeros(i % 5, device="cuda") for i in range(150)]
+    g = cuda.CUDAGraph()
+    with graphs.graph(g):
+        out = tensorplay.cat(statics)
+    for offset in (0.0, 1000.0):
+        fresh = [tensorplay.full((i % 5,), i + offset, device="cuda") for i in range(150)]
+        g.stage_and_launch(kind(statics), kind(fresh))
+        assert out.tolist() == [i + offset for i in range(150) for _ in range(i % 5)]
 
 
 def test_no_inputs_are_a_replay() -> None:

@@ -373,6 +373,17 @@ static void test_what_is_staged_is_ordered_like_any_work(void) {
   tear_down(&scene);
 }
 
+static void test_the_first_use_may_come_beside_a_capture(void) {
+  scene_t scene = set_up();
+  tp_stream_t *other = tp_stream_from_pool(0, 0);
+  tp_graph_t *graph = tp_graph_create();
+  CHECK_OK(tp_graph_capture_begin(graph, other, NULL, TP_CAPTURE_GLOBAL));
+  CHECK_OK(run(&scene, 0));
+  tear_down(&scene);
+  CHECK_OK(tp_graph_capture_end(graph));
+  tp_graph_release(graph);
+}
+
 /* ---- threads ---- */
 
 static void *stage_many(void *shared_scene) {
@@ -426,6 +437,7 @@ int main(void) {
   test_nothing_is_queued_where_one_pair_is_refused();
   test_a_call_that_fails_leaves_a_graph_that_works();
   test_what_is_staged_is_ordered_like_any_work();
+  test_the_first_use_may_come_beside_a_capture();
   test_threads_stage_their_own_graphs_and_one_graph();
   return 0;
 }
