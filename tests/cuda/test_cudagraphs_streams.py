@@ -37,6 +37,12 @@ def test_two_devices(two_devices: tuple[str, str]) -> None:
     assert "which took no part in the capture" in made.refusals()[0]
     moved = CudaGraphManager(lambda x: x.to("cuda:1"))
     assert [str(moved(tp.ones(1, device="cuda:0")).device) for _ in range(2)] == ["cuda:1"] * 2
+    g = cuda.CUDAGraph()
+    with cuda.graph(g, stream=cuda.Stream("cuda:1")), cuda.device(0):
+        inside = manager(tp.ones(1, device="cuda:1"))
+    g.replay()
+    assert inside.tolist() == [2]
+    assert manager.statistics()["eager"] == 1
     mixed = CudaGraphManager(lambda x, y: x.cpu() + y.cpu(), warmup=0)
     assert mixed(tp.ones(1, device="cuda:0"), tp.ones(1, device="cuda:1")).tolist() == [2]
     assert "cuda:0, cuda:1, expected one CUDA device" in mixed.refusals()[0]

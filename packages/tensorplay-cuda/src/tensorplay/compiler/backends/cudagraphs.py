@@ -122,8 +122,6 @@ class CudaGraphManager:
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if cuda.is_current_stream_capturing():
-            return self._eagerly(args, kwargs)
         try:
             signature = Signature(args, kwargs)
         except Refusal as refusal:
@@ -131,6 +129,8 @@ class CudaGraphManager:
                 entry = self._find(str(refusal))
                 self._refuse(entry, str(refusal))
         else:
+            if any(map(_is_captured, {signature.device, signature.current})):
+                return self._eagerly(args, kwargs)
             with self._lock:
                 entry = self._find(signature.key)
                 self._capture_when_due(entry, signature)
@@ -179,8 +179,11 @@ class CudaGraphManager:
 
     def _warm_up(self, entry: _Entry, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with cuda.device(signature.device):
-            side = self._sides.setdefault(signature.device, cuda.Stream())
-            result = warm_up(_on(signature.current, self._function, args, kwargs), side)
+            with self._lock:
+                if signature.device not in self._sides:
+                    self._sides[signature.device] = cuda.Stream()
+            call = _on(signature.current, self._function, args, kwargs)
+            result = warm_up(call, self._sides[signature.device])
         with self._lock:
             entry.warmups += 1
             self._counts["warmups"] += 1
@@ -235,6 +238,11 @@ class CudaGraphManager:
                     # If it is the function's own one, the call without a graph raises it again.
                     said = isinstance(error, (Refusal, TensorPlayError))
                     self._refuse(entry, str(error) if said else f"{type(error).__name__}: {error}")
+
+
+def _is_captured(device: int) -> bool:
+    """Whether the current stream of a device takes part in a capture."""
+    return bool(native.tp_stream_is_capturing(native.tp_stream_current(device)))
 
 
 def _on(device: int, function: Callable[..., Any], args: Any, kwargs: Any) -> Callable[[], Any]:
