@@ -159,7 +159,8 @@ def test_segments_of_a_shared_library(small: None, tmp_path: Path) -> None:
     (tmp_path / "source.c").write_text(SOURCE)
     built = tmp_path / "source.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", built, tmp_path / "source.c"], check=True)
-    source = memory.CUDAPluggableAllocator(built, "take", "give")
+    source = cuda.CUDAPluggableAllocator(built, "take", "give")
+    assert memory.CUDAPluggableAllocator is cuda.CUDAPluggableAllocator
     pool = cuda.MemPool(source.allocator())
     with cuda.use_mem_pool(pool):
         kept = empty(1000)
