@@ -179,8 +179,8 @@ tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream);
  * capture, and as a part of it. */
 tp__capture_t *tp__capture_begin_body(tp__capture_t *outermost, tp_stream_t *stream);
 /* Before such a capture ends: what streams that were forked in it have allocated, and given back or not, is from now on
- * used again in the order of the stream where it began. Theirs is at an end: next time they may be forked from work that
- * runs beside it. Status: HOST_MEMORY, CUDA. */
+ * used again in the order of the stream where it began. Theirs is at an end: next time they may be forked from work
+ * that runs beside it. Status: HOST_MEMORY, CUDA. */
 tp_status_t tp__capture_gather(tp__capture_t *capture, const char *operation);
 /* Release function. */
 void tp__capture_end(tp__capture_t *capture);
