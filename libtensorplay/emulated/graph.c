@@ -366,7 +366,7 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *o
 static cudaError_t get_dependencies(cudaGraphNode_t handle, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
                                     size_t *out_count) {
   const emu_node_t *node = emu_node_find(handle);
-  if (!node || !out_count) return cudaErrorInvalidValue;
+  if (!node || !out_count || (out && *out_count == 0)) return cudaErrorInvalidValue;
   if (out && edges) memset(edges, 0, *out_count * sizeof *edges);
   return give(node->dependencies.items, node->dependencies.count, out, out_count);
 }
@@ -379,7 +379,7 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *
 static cudaError_t get_dependents(cudaGraphNode_t handle, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
                                   size_t *out_count) {
   const emu_node_t *node = emu_node_find(handle);
-  if (!node || !out_count) return cudaErrorInvalidValue;
+  if (!node || !out_count || (out && *out_count == 0)) return cudaErrorInvalidValue;
   if (out && edges) memset(edges, 0, *out_count * sizeof *edges);
   return give(node->dependents.items, node->dependents.count, out, out_count);
 }

@@ -280,6 +280,20 @@ static void rule_an_edge_orders_nodes_that_exist(void) {
   EXPECT_OK(cudaStreamDestroy(stream));
 }
 
+static void rule_a_list_of_dependencies_needs_room(void) {
+  cudaGraph_t graph;
+  cudaGraphNode_t node, found[2];
+  cudaGraphEdgeData edges[2];
+  size_t count = 2;
+  EXPECT_OK(cudaGraphCreate(&graph, 0));
+  EXPECT_OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+  EXPECT_OK(cudaGraphNodeGetDependencies(node, NULL, NULL, &count));
+  EXPECT_EQUAL(0, count);
+  EXPECT(cudaErrorInvalidValue, cudaGraphNodeGetDependencies(node, found, edges, &count));
+  (void)cudaGetLastError();
+  EXPECT_OK(cudaGraphDestroy(graph));
+}
+
 static void rule_a_child_runs_with_its_parent(void) {
   cudaStream_t stream = begin(GLOBAL);
   EXPECT_OK(fill(stream, 0, 7));
@@ -402,6 +416,7 @@ static const rule_t graph_rules[] = {
     RULE(external_flags_are_for_captures),
     RULE(nodes_are_added_behind_nodes_of_their_graph),
     RULE(an_edge_orders_nodes_that_exist),
+    RULE(a_list_of_dependencies_needs_room),
     RULE(a_child_runs_with_its_parent),
     RULE(a_clone_is_a_graph_of_its_own),
     RULE(a_launch_is_not_captured),

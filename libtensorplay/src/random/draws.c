@@ -19,13 +19,14 @@ static tp__draws_t *outermost(tp__draws_t *draws) {
 
 /* ---- the order of nodes ---- */
 
-/* The nodes that a node comes right behind; to be freed. */
+/* The nodes that a node comes right behind; to be freed, NULL where there are none. */
 static tp_status_t dependencies_of(cudaGraphNode_t node, cudaGraphNode_t **out, size_t *out_count,
                                    const char *operation) {
   *out = NULL;
   TP_TRY_CUDA(cudaGraphNodeGetDependencies(node, NULL, NULL, out_count), operation);
-  cudaGraphNode_t *nodes = calloc(*out_count + 1, sizeof *nodes);
-  cudaGraphEdgeData *edges = calloc(*out_count + 1, sizeof *edges); /* CUDA insists where an edge is not a plain one */
+  if (*out_count == 0) return TP_OK; /* arrays without room are invalid */
+  cudaGraphNode_t *nodes = calloc(*out_count, sizeof *nodes);
+  cudaGraphEdgeData *edges = calloc(*out_count, sizeof *edges); /* CUDA insists where an edge is not a plain one */
   cudaError_t error = nodes && edges ? cudaGraphNodeGetDependencies(node, nodes, edges, out_count) : cudaSuccess;
   bool complete = nodes && edges && !error;
   free(edges);
