@@ -134,7 +134,7 @@ tp_status_t tp__watch_tell(tp_stream_t *stream, int32_t count, const tp__touch_t
   uint64_t capture = tp__stream_capture(stream);
   bool kept = true;
   pthread_mutex_lock(&lock);
-  tp__watch_t *watch = watches;
+  tp__watch_t *watch = capture ? watches : NULL; /* one may have none, between the pieces of a body */
   while (watch && watch->capture != capture) watch = watch->next;
   if (watch) kept = note(watch, count, touches);
   if (!capture) note_beside(stream, count, touches, operation);

@@ -86,12 +86,17 @@ static void test_what_a_body_does_counts_for_all_around_it(void) {
   CHECK(outer->watch.is_written && !inner->watch.is_written);
   CHECK(outer->watch.touch_count == 1 && outer->watch.touches[0].writes && inner->watch.touch_count == 0);
   CHECK_OK(tp_graph_capture_end(inner));
+  tp__watch_begin(&inner->watch, second, &outer->watch); /* which is captured no more: between two pieces */
+  tp_tensor_t *beside = make(0);
+  CHECK_OK(fill(beside, second));
+  tp__watch_end(&inner->watch);
   CHECK_OK(fill(x, first));
   CHECK(outer->watch.touch_count == 1);
   CHECK_OK(tp_graph_capture_end(outer));
   CHECK_OK(tp_order_set_mode(TP_ORDER_OFF));
   tp_graph_release(inner);
   tp_graph_release(outer);
+  tp_tensor_release(beside);
   tp_tensor_release(x);
   tp_tensor_release(x);
 }
