@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from helpers import fresh
 
 import tensorplay as tp
 from tensorplay import cuda
@@ -289,6 +290,33 @@ def test_a_graph_may_be_dropped_in_its_own_body() -> None:
     cuda.set_stream(stream)
     with cuda.stream(inside):
         assert not graphs.is_current_stream_capturing()
+
+
+def test_a_child_that_is_forked_amid_a_body_gets_errors(gpu: None) -> None:
+    code = """
+        import os
+        import tensorplay as tp
+        from tensorplay import cuda
+        g, p = cuda.CUDAGraph(), tp.full((), True, device="cuda")
+        with cuda.graph(g), g.if_(p):
+            p.fill_(True)
+            child = os.fork()
+            if not child:
+                refused = 0
+                for call in (
+                    lambda: g.begin_capture_to_if_node(p), lambda: g.begin_capture_to_while_node(p), g.else_().__enter__,
+                    lambda: g.set_conditional_handle_for_current_node(p), cuda.CUDAGraph.get_currently_capturing_graph,
+                    g.end_capture_to_conditional_node,
+                ):
+                    try:
+                        call()
+                    except tp.errors.TensorPlayError:
+                        refused += 1
+                os._exit(refused)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        g.replay()
+    """
+    assert fresh.run(code).strip() == "6"
 
 
 def program() -> list[float]:

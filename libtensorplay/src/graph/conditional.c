@@ -239,12 +239,13 @@ static tp_status_t close_body(tp_graph_t *graph, const char *operation) {
   return status;
 }
 
-/* What fails once a node, or a part of one, was captured leaves a graph that is not whole. What is captured then goes
- * nowhere, but it is captured: nothing runs that the program means for a replay. */
+/* The first reason stays. */
 static void break_graph(tp_graph_t *graph, const char *what) {
   if (!*graph->broken) snprintf(graph->broken, sizeof graph->broken, "%s", what);
 }
 
+/* What fails once a node, or a part of one, was captured leaves a graph that is not whole. What is captured then goes
+ * nowhere, but it is captured: nothing runs that the program means for a replay. */
 static tp_stream_t *opened_or_broken(tp_graph_t *graph, tp_stream_t *inside, const char *operation) {
   if (inside) return inside;
   break_graph(graph, tp_error_text());
@@ -268,15 +269,19 @@ static tp_stream_t *begin(tp_graph_t *graph, enum cudaGraphConditionalNodeType t
 }
 
 tp_stream_t *tp_graph_begin_if(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream) {
+  const char *operation = "begin_capture_to_if_node";
+  if (tp__device_check_process(operation)) return NULL;
   pthread_mutex_lock(&graph->lock);
-  tp_stream_t *inside = begin(graph, cudaGraphCondTypeIf, predicate, stream, "begin_capture_to_if_node");
+  tp_stream_t *inside = begin(graph, cudaGraphCondTypeIf, predicate, stream, operation);
   pthread_mutex_unlock(&graph->lock);
   return inside;
 }
 
 tp_stream_t *tp_graph_begin_while(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream) {
+  const char *operation = "begin_capture_to_while_node";
+  if (tp__device_check_process(operation)) return NULL;
   pthread_mutex_lock(&graph->lock);
-  tp_stream_t *inside = begin(graph, cudaGraphCondTypeWhile, predicate, stream, "begin_capture_to_while_node");
+  tp_stream_t *inside = begin(graph, cudaGraphCondTypeWhile, predicate, stream, operation);
   pthread_mutex_unlock(&graph->lock);
   return inside;
 }
@@ -311,8 +316,10 @@ static tp_stream_t *begin_else(tp_graph_t *graph, tp_stream_t *stream, const cha
 }
 
 tp_stream_t *tp_graph_begin_else(tp_graph_t *graph, tp_stream_t *stream) {
+  const char *operation = "else_";
+  if (tp__device_check_process(operation)) return NULL;
   pthread_mutex_lock(&graph->lock);
-  tp_stream_t *inside = begin_else(graph, stream, "else_");
+  tp_stream_t *inside = begin_else(graph, stream, operation);
   pthread_mutex_unlock(&graph->lock);
   return inside;
 }
@@ -342,8 +349,10 @@ static tp_status_t end_body(tp_graph_t *graph, const char *operation) {
 }
 
 tp_status_t tp_graph_end_body(tp_graph_t *graph) {
+  const char *operation = "end_capture_to_conditional_node";
+  TP_TRY(tp__device_check_process(operation));
   pthread_mutex_lock(&graph->lock);
-  tp_status_t status = end_body(graph, "end_capture_to_conditional_node");
+  tp_status_t status = end_body(graph, operation);
   pthread_mutex_unlock(&graph->lock);
   return status;
 }
@@ -363,8 +372,10 @@ static tp_status_t set_condition(tp_graph_t *graph, const tp_tensor_t *predicate
 }
 
 tp_status_t tp_graph_set_condition(tp_graph_t *graph, const tp_tensor_t *predicate, tp_stream_t *stream) {
+  const char *operation = "set_conditional_handle_for_current_node";
+  TP_TRY(tp__device_check_process(operation));
   pthread_mutex_lock(&graph->lock);
-  tp_status_t status = set_condition(graph, predicate, stream, "set_conditional_handle_for_current_node");
+  tp_status_t status = set_condition(graph, predicate, stream, operation);
   pthread_mutex_unlock(&graph->lock);
   return status;
 }
@@ -406,6 +417,7 @@ void tp__bodies_abandon(tp_graph_t *graph) {
 }
 
 int32_t tp_graph_is_capturing(tp_graph_t *graph, const tp_stream_t *stream) {
+  if (tp__device_is_inherited()) return 0;
   uint64_t capture = tp__stream_capture(stream);
   pthread_mutex_lock(&graph->lock);
   const tp__body_t *body = graph->body;
