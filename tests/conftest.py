@@ -7,9 +7,11 @@ import os
 import random
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from helpers.orders import own_order
 from hypothesis import HealthCheck, settings
 
 # Shared machines stall now and then; a deadline would make tests fail by chance. `device` is the same in all examples.
@@ -24,12 +26,13 @@ settings.load_profile("tensorplay")
 
 
 @pytest.fixture(params=["cpu", "cuda"])
-def device(request: pytest.FixtureRequest) -> str:
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
     """Every kind of device: a test that takes it runs once on each."""
     name: str = request.param
     if name == "cuda":
         skip_without_devices(1)
-    return name
+    with own_order(request.node.nodeid) if name == "cuda" else nullcontext():
+        yield name
 
 
 def skip_without_devices(count: int) -> None:

@@ -6,17 +6,19 @@ import gc
 from collections.abc import Iterator
 
 import pytest
+from helpers.orders import own_order
 
 import tensorplay
 from tensorplay import cuda
 
 
 @pytest.fixture
-def gpu() -> Iterator[None]:
+def gpu(request: pytest.FixtureRequest) -> Iterator[None]:
     """A device, real or emulated; afterwards device 0 and its default stream are current, and nothing runs."""
     if not cuda.is_available():
         pytest.skip(f"no CUDA device: {cuda.unavailable_reason()}")
-    yield
+    with own_order(request.node.nodeid):
+        yield
     for index in range(cuda.device_count()):
         cuda.synchronize(index)
         cuda.set_stream(cuda.default_stream(index))

@@ -129,6 +129,26 @@ def test_event_stays_on_its_device(two_gpus: None) -> None:
         event.record(cuda.Stream(1))
 
 
+def test_a_stream_of_another_device_waits_for_an_event(two_gpus: None) -> None:
+    here, there = cuda.Stream(0), cuda.Stream(1)
+    with held(here):
+        with cuda.stream(here):
+            values = tp.ones(4096, device="cuda") * 3
+            done = cuda.Event()
+            done.record()
+        there.wait_event(done)
+        with cuda.stream(there):
+            late = tp.ones(1, device="cuda")
+            assert late.device == tp.device("cuda:1")
+        if IS_EMULATED:
+            assert not there.query()
+    there.synchronize()
+    assert done.query()
+    with cuda.stream(here):
+        assert values.sum().item() == 3 * 4096
+    assert late.item() == 1
+
+
 def test_elapsed_time_counts_forwards_and_back(gpu: None) -> None:
     start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True, blocking=True)
     start.record()

@@ -25,12 +25,6 @@ def recorded() -> cuda.Event:
     return cuda.current_stream().record_event()
 
 
-def captured(x: tp.Tensor) -> None:
-    graph = cuda.CUDAGraph()
-    with cuda.graph(graph):
-        x + 1
-
-
 WAITS: dict[str, Callable[[tp.Tensor], Any]] = {
     "item": lambda x: x[0].item(),
     "tolist": lambda x: x.tolist(),
@@ -45,7 +39,6 @@ WAITS: dict[str, Callable[[tp.Tensor], Any]] = {
     "nonzero": lambda x: x.nonzero(),
     "unique": lambda x: tp.unique(x),
     "equal": lambda x: x.equal(x),
-    "graph": lambda x: captured(x),
     "mask": lambda x: x[x > 0],
     "bool": lambda x: bool(x[0]),
     "device": lambda x: cuda.synchronize(),
@@ -98,6 +91,21 @@ def test_empty_cache_waits_when_it_has_memory_to_release() -> None:
         cuda.empty_cache()
     cuda.set_sync_debug_mode("default")
     cuda.empty_cache()
+
+
+def test_a_capture_waits_before_it_begins() -> None:
+    x, graph = tp.ones(3, device="cuda"), cuda.CUDAGraph()
+    cuda.set_sync_debug_mode("error")
+    with pytest.raises(StateError, match="would wait for the device"), cuda.graph(graph):
+        x.add_(1)
+    assert not cuda.graphs.is_current_stream_capturing()
+    cuda.set_sync_debug_mode("default")
+    with cuda.graph(graph):
+        x.add_(1)
+    cuda.set_sync_debug_mode("error")
+    graph.replay()
+    cuda.set_sync_debug_mode("default")
+    assert x.tolist() == [2] * 3
 
 
 def test_empty_host_cache_waits_for_copies(emulated: None) -> None:
