@@ -42,7 +42,7 @@ static tp_status_t check(const tp_graph_t *graph, const tp_stream_t *stream, con
 
 static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStreamCaptureMode mode,
                          const char *operation) {
-  tp__failure_watch();
+  tp__failure_listen();
   graph->capture = tp__capture_begin(graph->mempool, stream);
   if (!graph->capture) return TP_HOST_MEMORY;
   cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(stream), mode);

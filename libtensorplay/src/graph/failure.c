@@ -60,7 +60,7 @@ static void listen(cudaError_t error) {
   if (!is_ending) tp__capture_each(note, &told);
 }
 
-void tp__failure_watch(void) { tp__error_listen(listen); }
+void tp__failure_listen(void) { tp__error_listen(listen); }
 
 static void note_place(tp__capture_t *capture, void *context) {
   tp__failure_t *failure = tp__capture_failure(capture);

@@ -85,7 +85,7 @@ void tp__stage_drop(tp__stage_t *stage);
 
 /* ---- failure.c ---- */
 /* From now on, failures are noted with the captures that they break. */
-void tp__failure_watch(void);
+void tp__failure_listen(void);
 /* What is known of a capture before cudaStreamEndCapture, and only then. */
 typedef struct tp__ending {
   const tp_stream_t *stream; /* where it began */
