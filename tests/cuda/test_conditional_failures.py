@@ -10,7 +10,7 @@ from helpers import fresh
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.cuda import graphs
-from tensorplay.errors import InternalError, TensorPlayError
+from tensorplay.errors import AcceleratorError, InternalError, StateError, TensorPlayError
 from tensorplay.testing import emulated as control
 
 pytestmark = pytest.mark.usefixtures("gpu")
@@ -42,6 +42,41 @@ def test_a_child_that_is_forked_amid_a_body_gets_errors(gpu: None) -> None:
         g.replay()
     """
     assert fresh.run(code).strip() == "6"
+
+
+@pytest.mark.parametrize("ending", ["", "raise KeyError", "cuda.current_stream().synchronize()"])
+def test_a_process_that_ends_in_a_body_ends_as_always(ending: str) -> None:
+    code = f"""
+        import tensorplay as tp
+        from tensorplay import cuda
+        g, p, x = cuda.CUDAGraph(), tp.full((), True, device="cuda"), tp.zeros(9, device="cuda")
+        g.capture_begin(stream=cuda.Stream())
+        g.begin_capture_to_while_node(p)
+        g.begin_capture_to_if_node(p)
+        y = x + 1
+        print("there")
+        try:
+            {ending or "pass"}
+        except (KeyError, tp.AcceleratorError):
+            print("failed")
+    """
+    assert fresh.run(code).split() == (["there", "failed"] if ending else ["there"])
+
+
+@pytest.mark.parametrize("call", ["cudaGraphAddNode", "cudaGraphAddChildGraphNode", "cudaGraphConditionalHandleCreate"])
+def test_work_behind_a_body_that_did_not_begin_does_not_run(emulated: None, call: str) -> None:
+    g, p, x = cuda.CUDAGraph(), tp.full((), True, device="cuda"), tp.zeros(3, device="cuda")
+    g.capture_begin(stream=cuda.Stream())
+    g.begin_capture_to_if_node(p)
+    x.add_(1)
+    with control.fail(call), pytest.raises(AcceleratorError, match=f"begin_capture_to_if_node: .*{call}"):
+        g.begin_capture_to_if_node(p)
+    x.add_(1)
+    g.end_capture_to_conditional_node()
+    x.add_(1)
+    with pytest.raises(StateError, match=f"a body of a conditional node has failed: .*{call}"):
+        g.capture_end()
+    assert x.tolist() == [0, 0, 0]
 
 
 def program() -> list[float]:
