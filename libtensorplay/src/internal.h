@@ -128,8 +128,10 @@ bool tp__stream_is_external(const tp_stream_t *stream);
 /* True when work of the stream is being captured now, or when it cannot be told without breaking a
  * capture. Such a stream must not be queried, and its events never. */
 bool tp__stream_is_capturing(const tp_stream_t *stream);
-/* CUDA's number of the capture that the stream takes part in; 0 when it is in none. */
+/* CUDA's number of the capture that the stream takes part in; 0 when it is in none, or CUDA does not tell. The second
+ * case is counted: a capture that it has happened in is given up at its end. */
 uint64_t tp__stream_capture(const tp_stream_t *stream);
+extern _Atomic uint32_t tp__stream_unknown;
 /* Calls `visit` with those of the device's streams that the library has made. */
 void tp__stream_each(int32_t device, void (*visit)(const tp_stream_t *stream, void *context), void *context);
 /* Where bodies of conditional nodes on the stream are captured: always the same one, so that memory that they reuse is

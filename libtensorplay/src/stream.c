@@ -309,11 +309,16 @@ int32_t tp_stream_is_capturing(const tp_stream_t *stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
+_Atomic uint32_t tp__stream_unknown;
+
 uint64_t tp__stream_capture(const tp_stream_t *stream) {
   if (!stream->cuda) return 0; /* the legacy default stream is never captured */
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long id = 0;
-  if (cudaStreamGetCaptureInfo(stream->cuda, &status, &id, NULL, NULL, NULL, NULL)) (void)cudaGetLastError();
+  if (cudaStreamGetCaptureInfo(stream->cuda, &status, &id, NULL, NULL, NULL, NULL)) {
+    (void)cudaGetLastError();
+    atomic_fetch_add_explicit(&tp__stream_unknown, 1, memory_order_relaxed);
+  }
   return status == cudaStreamCaptureStatusActive ? id : 0;
 }
 

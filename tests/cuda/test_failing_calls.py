@@ -164,9 +164,19 @@ def replays() -> Any:
     return replayed, staged
 
 
+def compiled() -> Any:
+    function, results = tp.compile(lambda x, y: (x + y, (x * y).sum())), []
+    for n in range(4):
+        with cuda.stream(cuda.Stream()):
+            results.append(function(tp.full((100,), float(n), device="cuda"), tp.ones(1, device="cuda")))
+    cuda.synchronize()
+    return [(total.tolist(), product.item()) for total, product in results]
+
+
 PROGRAMS = [
     elementwise, copies, copies_between_devices, large_copies, pinned_copies, reductions, products_and_rows,
     random_numbers, streams_and_events, memory, exchange, replays,
+    compiled,
 ]  # fmt: skip
 
 

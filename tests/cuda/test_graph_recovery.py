@@ -14,6 +14,7 @@ import tensorplay
 from tensorplay import cuda
 from tensorplay.cuda import graphs
 from tensorplay.errors import AcceleratorError, OutOfMemoryError, StateError
+from tensorplay.testing import emulated as control
 
 pytestmark = pytest.mark.usefixtures("nothing_stays")
 
@@ -79,6 +80,22 @@ def test_a_capture_goes_on_after_memory_ran_out(small: None) -> None:
 
 
 # -- reset -------------------------------------------------------------------------------------
+
+
+def test_a_capture_in_which_cuda_did_not_tell_where_work_belongs_is_given_up(emulated: None) -> None:
+    before = cuda.memory_allocated()
+    for nth in range(1, 5):
+        x, g = tensorplay.ones(100, device="cuda"), cuda.CUDAGraph()
+        refusal = pytest.raises(StateError, match=r"did not tell .* \(cudaStreamGetCaptureInfo\).*: capture again")
+        with refusal, cuda.graph(g), control.fail("cudaStreamGetCaptureInfo", nth):
+            y = x + 1 + 2
+        del y
+        with cuda.graph(g):
+            y = x + 1 + 2
+        g.replay()
+        assert y.tolist() == [4] * 100
+        del x, y, g
+    assert cuda.memory_allocated() == before
 
 
 def test_reset_may_be_repeated_and_allows_another_capture() -> None:

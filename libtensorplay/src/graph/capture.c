@@ -43,6 +43,7 @@ static tp_status_t check(const tp_graph_t *graph, const tp_stream_t *stream, con
 static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStreamCaptureMode mode,
                          const char *operation) {
   tp__failure_listen();
+  graph->unknown = tp__stream_unknown;
   graph->capture = tp__capture_begin(graph->mempool, stream);
   if (!graph->capture) return TP_HOST_MEMORY;
   cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(stream), mode);
@@ -102,6 +103,13 @@ static tp_status_t instantiate(tp_graph_t *graph, const char *operation) {
   return error ? tp__error_set_cuda(error, operation, "cudaGraphInstantiate") : TP_OK;
 }
 
+/* Work of a stream whose capture is not known may be in the graph without its memory, or its random numbers. */
+static tp_status_t check_known(const tp_graph_t *graph, const char *operation) {
+  if (graph->unknown == tp__stream_unknown) return TP_OK;
+  return tp__error_set(TP_STATE, operation, "CUDA did not tell whether a stream takes part in a capture "
+                                            "(cudaStreamGetCaptureInfo), so the graph may be wrong: capture again");
+}
+
 static tp_status_t end(tp_graph_t *graph, const char *operation) {
   if (graph->state != TP_GRAPH_CAPTURING)
     return tp__error_set(TP_STATE, operation, "no capture of this graph is underway: begin one first");
@@ -111,7 +119,9 @@ static tp_status_t end(tp_graph_t *graph, const char *operation) {
   tp__failure_look(graph->capture, &ending);
   cudaError_t error = tp__graph_end(graph, &graph->graph);
   if (status && error) (void)cudaGetLastError();
-  if (!status) status = error ? tp__failure_set(&ending, error, operation) : instantiate(graph, operation);
+  if (!status && error) status = tp__failure_set(&ending, error, operation);
+  if (!status) status = check_known(graph, operation);
+  if (!status) status = instantiate(graph, operation);
   if (status)
     tp__graph_discard(graph);
   else

@@ -56,6 +56,7 @@ struct tp_graph {
   tp_mempool_t *mempool;  /* the graph is one of its users */
   tp__capture_t *capture; /* while it is underway */
   uint64_t id;            /* CUDA's number of it */
+  uint32_t unknown;       /* tp__stream_unknown when it began */
   tp__watch_t watch;      /* of it */
   tp__hold_t *hold;       /* pinned memory of its copies */
   tp__draws_t draws;      /* of it, and of replays */
