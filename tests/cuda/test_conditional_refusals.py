@@ -152,6 +152,7 @@ def test_else_stands_directly_behind_its_if() -> None:
             refused()
         side.wait_stream(main)
         with cuda.stream(side):
+            refused()
             x.mul_(2)
             refused()
         with g.else_():

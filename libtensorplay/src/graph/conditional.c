@@ -210,14 +210,14 @@ static tp_stream_t *open_body(tp_graph_t *graph, const tp__body_t *wanted, const
   *body = *wanted;
   tp__body_t *around = body->around;
   tp__watch_begin(&body->watch, body->inside, around ? &around->watch : &graph->watch);
-  tp__draws_begin(&body->draws, body->outside, around ? &around->draws : &graph->draws, body->condition.node);
+  tp__draws_begin(&body->draws, body->condition.stream, around ? &around->draws : &graph->draws, body->condition.node);
   if (begin_piece(graph, body, operation)) {
     tp__watch_end(&body->watch);
     tp__draws_end(&body->draws);
     free(body);
     return NULL;
   }
-  tp__order_pass(body->inside, body->outside, graph->id);
+  tp__order_pass(body->inside, body->condition.stream, graph->id);
   if (body->predicate) {
     const tp__storage_t *storage = tp__tensor_retain(body->predicate)->storage;
     tp__watch_predicate(&body->watch, storage->data, storage->nbytes);
@@ -233,7 +233,7 @@ static tp_status_t close_body(tp_graph_t *graph, const char *operation) {
   tp__draws_end(&body->draws);
   graph->body = around;
   tp_status_t status = around ? begin_piece(graph, around, operation) : TP_OK;
-  tp__order_pass(body->outside, body->inside, graph->id);
+  tp__order_pass(body->condition.stream, body->inside, graph->id);
   tp_tensor_release(body->predicate);
   free(body);
   return status;
@@ -256,10 +256,9 @@ static tp_stream_t *opened_or_broken(tp_graph_t *graph, tp_stream_t *inside, con
 static tp_stream_t *begin(tp_graph_t *graph, enum cudaGraphConditionalNodeType type, tp_tensor_t *predicate,
                           tp_stream_t *stream, const char *operation) {
   if (check_place(graph, stream, operation) || check_predicate(predicate, stream, operation)) return NULL;
-  tp__body_t body = {.around = graph->body, .outside = stream, .inside = tp__stream_body(stream, operation)};
+  tp__body_t body = {.around = graph->body, .inside = tp__stream_body(stream, operation), .condition.stream = stream};
   if (!body.inside) return NULL;
   if (type == cudaGraphCondTypeWhile) body.predicate = predicate;
-  graph->last_if = (tp__condition_t){0};
   tp_stream_t *inside = NULL;
   if (!add_node(graph, &body.condition, type, predicate, stream, operation)) {
     body.graph = body.condition.body;
@@ -294,7 +293,7 @@ static tp_status_t check_behind_if(const tp_graph_t *graph, const tp_stream_t *s
   TP_TRY(get_tail(stream, &tail, operation));
   bool is_behind = around ? tail.count == 0 && around->last == condition->node
                           : tail.count == 1 && tail.nodes[0] == condition->node;
-  if (!condition->node || !is_behind)
+  if (condition->stream != stream || !is_behind)
     return tp__error_set(TP_STATE, operation, "the stream's last work is no if node: it follows directly behind one");
   if (!condition->other_body)
     return tp__error_set(TP_UNAVAILABLE, operation,
@@ -305,11 +304,11 @@ static tp_status_t check_behind_if(const tp_graph_t *graph, const tp_stream_t *s
 
 static tp_stream_t *begin_else(tp_graph_t *graph, tp_stream_t *stream, const char *operation) {
   if (check_place(graph, stream, operation) || check_behind_if(graph, stream, operation)) return NULL;
-  tp__body_t body = {.around = graph->body, .outside = stream, .inside = tp__stream_body(stream, operation)};
+  tp__body_t body = {.around = graph->body,
+                     .inside = tp__stream_body(stream, operation),
+                     .condition = graph->last_if,
+                     .graph = graph->last_if.other_body};
   if (!body.inside) return NULL;
-  body.condition = graph->last_if;
-  body.graph = body.condition.other_body;
-  graph->last_if = (tp__condition_t){0};
   tp_stream_t *inside = NULL;
   if (!body.around || !keep_piece(graph, body.around, operation)) inside = open_body(graph, &body, operation);
   return opened_or_broken(graph, inside, operation);

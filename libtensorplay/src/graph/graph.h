@@ -17,6 +17,7 @@ typedef enum tp__graph_state {
 
 /* A conditional node. */
 typedef struct tp__condition {
+  tp_stream_t *stream;               /* where it stands */
   cudaGraphConditionalHandle handle; /* what it tests */
   cudaGraphNode_t node;
   cudaGraph_t body;                  /* this and the next are the node's */
@@ -27,7 +28,6 @@ typedef struct tp__condition {
  * stand in this one. */
 typedef struct tp__body {
   struct tp__body *around; /* NULL: it stands in the graph itself */
-  tp_stream_t *outside;    /* where the node is */
   tp_stream_t *inside;     /* where the body is captured */
   tp__capture_t *capture;  /* of the piece that is underway; NULL while a body in this one is open */
   tp__watch_t watch;       /* this and the next are of all pieces */
@@ -61,7 +61,7 @@ struct tp_graph {
   tp__hold_t *hold;       /* pinned memory of its copies */
   tp__draws_t draws;      /* of it, and of replays */
   tp__body_t *body;       /* the innermost open one */
-  tp__condition_t last_if; /* the if node whose first body ended last, until another body begins */
+  tp__condition_t last_if; /* of the first body that ended last, where it was an if node's */
   char broken[1024];      /* what has failed first in a body; "" while nothing has */
   cudaGraph_t graph;
   tp__exec_t exec;
