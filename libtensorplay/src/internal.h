@@ -197,8 +197,9 @@ void tp__capture_set_draws(tp__capture_t *capture, tp__draws_t *draws);
 tp__draws_t *tp__capture_draws(const tp_stream_t *stream);
 /* From now on a live block is no longer counted as one of its capture's. */
 void tp__capture_disown(tp__block_t *block);
-/* The first failure that broke a capture, for graph/failure.c; all zero until then. */
+/* The first failure that broke a capture, for graph/failure.c; but for `owner` all zero until then. */
 typedef struct tp__failure {
+  const void *owner;  /* the thread that captures */
   const void *thread; /* where it happened, and its tp__error_number */
   uint64_t number;
   bool is_foreign;    /* a call of ours found the capture broken, by one that is not ours */

@@ -292,6 +292,35 @@ static void test_ends_that_cuda_refuses(void) {
   clear();
 }
 
+static void *fail_again_and_again(void *stream) {
+  tp_graph_t *graph = make_graph();
+  for (int i = 0; i < 30; i++) {
+    CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_THREAD_LOCAL));
+    work(stream);
+    if (i % 2) {
+      CHECK(tp_stream_query(stream) == TP_CUDA && names(stream) && says("is broken by it"));
+      tp_capture_note_place("thread.py:1");
+      CHECK(tp_graph_capture_end(graph) == TP_CUDA && says("was broken at thread.py:1 by stream_query: "));
+    } else {
+      CHECK_OK(tp_graph_capture_end(graph));
+      CHECK_OK(tp_graph_replay(graph, stream));
+      CHECK_OK(tp_graph_reset(graph));
+    }
+    CHECK_OK(tp_graph_prepare(0));
+  }
+  tp_graph_release(graph);
+  return NULL;
+}
+
+static void test_threads_whose_captures_fail_at_once(void) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) {
+    CHECK(pthread_create(&threads[i], NULL, fail_again_and_again, tp_stream_from_pool(0, 0)) == 0);
+  }
+  for (int i = 0; i < 4; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+  clear();
+}
+
 /* Release functions, at any moment, in any state of the capture. */
 static void test_graphs_that_are_dropped_in_their_capture(void) {
   tp_stream_t *stream = tp_stream_from_pool(0, 0), *side = tp_stream_from_pool(0, 0);
@@ -325,6 +354,7 @@ int main(void) {
   test_only_the_ends_of_branches_are_named();
   test_an_end_in_another_thread();
   test_ends_that_cuda_refuses();
+  test_threads_whose_captures_fail_at_once();
   test_graphs_that_are_dropped_in_their_capture();
   return 0;
 }

@@ -42,10 +42,10 @@ static tp_status_t check(const tp_graph_t *graph, const tp_stream_t *stream, con
 
 static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStreamCaptureMode mode,
                          const char *operation) {
-  tp__failure_listen();
   graph->unknown = tp__stream_unknown;
   graph->capture = tp__capture_begin(graph->mempool, stream);
   if (!graph->capture) return TP_HOST_MEMORY;
+  tp__failure_begin(graph->capture);
   cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(stream), mode);
   if (error) {
     tp__capture_end(graph->capture);

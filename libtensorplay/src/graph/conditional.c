@@ -76,6 +76,7 @@ static tp_status_t check_nodes(cudaGraph_t graph, size_t count, const char *oper
 static tp_status_t begin_piece(tp_graph_t *graph, tp__body_t *body, const char *operation) {
   body->capture = tp__capture_begin_body(graph->capture, body->inside);
   if (!body->capture) return TP_HOST_MEMORY;
+  tp__failure_begin(body->capture);
   cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(body->inside), cudaStreamCaptureModeRelaxed);
   if (error) {
     tp__capture_end(body->capture);

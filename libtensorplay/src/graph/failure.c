@@ -38,18 +38,27 @@ typedef struct told {
   size_t length; /* of the text before anything was added */
 } told_t;
 
+/* A forbidden call of the thread that captures is named rather than one of another thread: whose was first is not known
+ * where both fail at once. */
+static bool is_better(const tp__failure_t *failure, cudaError_t error) {
+  if (!failure->number) return true;
+  bool is_own = failure->owner == &is_ending, was_own = failure->thread == failure->owner;
+  return is_own && !was_own && error != cudaErrorStreamCaptureInvalidated;
+}
+
 static void note(tp__capture_t *capture, void *context) {
   const told_t *told = context;
   const tp_stream_t *stream = tp__capture_stream(capture);
   tp__failure_t *failure = tp__capture_failure(capture);
   if (!is_broken(stream)) return;
-  if (failure->number) {
+  if (!is_better(failure, told->error)) {
     add_cause(failure, stream);
     return;
   }
   failure->thread = &is_ending;
   failure->number = tp__error_number();
   failure->is_foreign = told->error == cudaErrorStreamCaptureInvalidated;
+  failure->place[0] = '\0';
   snprintf(failure->text, sizeof failure->text, "%.*s", (int)told->length, tp_error_text());
   add_capture(stream);
   tp__error_add(failure->is_foreign ? " was broken by a call that is not TensorPlay's" : " is broken by it");
@@ -60,7 +69,10 @@ static void listen(cudaError_t error) {
   if (!is_ending) tp__capture_each(note, &told);
 }
 
-void tp__failure_listen(void) { tp__error_listen(listen); }
+void tp__failure_begin(tp__capture_t *capture) {
+  tp__error_listen(listen);
+  tp__capture_failure(capture)->owner = &is_ending;
+}
 
 static void note_place(tp__capture_t *capture, void *context) {
   tp__failure_t *failure = tp__capture_failure(capture);
@@ -111,10 +123,15 @@ static void look_for_loose_end(const tp_stream_t *stream, void *context) {
              length ? ", " : "", (unsigned long long)tp_stream_handle(stream), tp_stream_device(stream));
 }
 
+/* Under the lock: another thread may be noting something. */
+static void copy_failure(tp__capture_t *capture, void *context) {
+  tp__ending_t *ending = context;
+  if (capture == ending->capture) ending->failure = *tp__capture_failure(capture);
+}
+
 void tp__failure_look(tp__capture_t *capture, tp__ending_t *out) {
-  out->stream = tp__capture_stream(capture);
-  out->failure = *tp__capture_failure(capture);
-  out->loose[0] = '\0';
+  *out = (tp__ending_t){.capture = capture, .stream = tp__capture_stream(capture)};
+  tp__capture_each(copy_failure, out);
   search_t search = {.ending = out, .capture = tp__capture_id(capture)};
   if (!get_tail(out->stream, search.capture, &search.joined, &search.joined_count)) return;
   for (int32_t device = 0; device < TP_MAX_DEVICES; device++) tp__stream_each(device, look_for_loose_end, &search);

@@ -85,10 +85,11 @@ tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count,
 void tp__stage_drop(tp__stage_t *stage);
 
 /* ---- failure.c ---- */
-/* From now on, failures are noted with the captures that they break. */
-void tp__failure_listen(void);
+/* From now on, failures that break the capture are noted. Before CUDA begins it. */
+void tp__failure_begin(tp__capture_t *capture);
 /* What is known of a capture before cudaStreamEndCapture, and only then. */
 typedef struct tp__ending {
+  const tp__capture_t *capture;
   const tp_stream_t *stream; /* where it began */
   tp__failure_t failure;
   char loose[512];           /* streams that are not joined, as text */
