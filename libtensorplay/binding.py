@@ -22,14 +22,17 @@ BIND = """
 
 static int32_t table_has_emulated;
 
-static const char *table_fill(void *library) {
+/* Into text why the library cannot serve; 0 when it can. The version comes first: it explains what else is missing. */
+static int table_fill(void *library, const char *path, char *text, size_t room) {
   const char *missing = NULL;
-  void *found;
+  void *found = dlsym(library, "tp_abi_version");
+  int32_t version = found ? ((__typeof__(tp_abi_version))found)() : TP_ABI_VERSION;
+  const char *other = "%s has version %d of the C ABI, expected %d: they were not built together";
+  if (version != TP_ABI_VERSION) return snprintf(text, room, other, path, (int)version, TP_ABI_VERSION);
   /* FILL required */
-  if (missing) return missing;
-  if (tp_abi_version() != TP_ABI_VERSION) return "the ABI version that this module was made for";
+  if (missing) return snprintf(text, room, "%s: no %s", path, missing);
   /* FILL optional */
-  return NULL;
+  return 0;
 }
 
 /* Fills the table from the library at `path`. NULL on success, else a text. The table belongs to the process,
@@ -41,13 +44,11 @@ static const char *tp_table_bind(const char *path) {
   const char *failure = text;
   pthread_mutex_lock(&lock);
   void *library = bound[0] ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  const char *missing = library ? table_fill(library) : NULL;
   if (bound[0]) {
     snprintf(text, sizeof text, "already bound to %s, asked for %s", bound, path);
   } else if (!library) {
     snprintf(text, sizeof text, "%s", dlerror());
-  } else if (missing) {
-    snprintf(text, sizeof text, "%s: no %s", path, missing);
+  } else if (table_fill(library, path, text, sizeof text)) {
     dlclose(library);
   } else {
     snprintf(bound, sizeof bound, "%s", path);

@@ -1,8 +1,8 @@
 """The only recipe that compiles C: the wheel's build hook and the C tests call it.
 
 ``python libtensorplay/build.py --cuda 12.9,13.0,emulated --out FOLDER`` writes into FOLDER what
-``tensorplay.cuda._native`` loads: the libraries, the kernel images and the cffi module. docs/design/build.md
-says why it is made so.
+``tensorplay.cuda._native`` loads, the libraries, the kernel images and the cffi module, and the headers for C programs.
+docs/design/build.md says why it is made so.
 """
 
 from __future__ import annotations
@@ -198,10 +198,13 @@ def build_kernels(versions: list[str], out: Path) -> None:
 
 
 def build(targets: list[str], out: Path, kernels: bool = True) -> None:
-    """Builds everything that ``tensorplay.cuda._native`` loads into the folder `out`."""
+    """Builds everything that ``tensorplay.cuda._native`` loads, and the headers, into the folder `out`."""
+    from headers import write_headers
+
     _cc(), _cxx()  # a missing one is said before anything is emptied or compiled
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
+    write_headers(out / "include")
     versions = [target for target in targets if target != "emulated"]
     # The longest first: the kernels of the GPU keep one worker busy while the other makes the rest.
     steps: list[Callable[[], object]] = []

@@ -18,6 +18,9 @@ CUDA_TABLES = PACKAGES / "tensorplay-cuda" / "src" / "tensorplay" / "cuda" / "_t
 FUNCTIONS = CORE_TABLES.with_name("_functions.py")
 METHODS = [CORE_TABLES.parent / "_ops" / name for name in ("unary.py", "binary.py", "dimensional.py", "algebra.py")]
 
+# What the statistics tell of each thing that is counted.
+FIGURES = ("current", "peak", "allocated", "freed")
+
 
 def rows(name: str, macro: str) -> list[list[str]]:
     """The arguments of each use of `macro` in a .def file, as text."""
@@ -56,6 +59,30 @@ def core_tables() -> str:
     return "\n".join(lines) + "\n"
 
 
+def statistics() -> list[str]:
+    """Names of what tp_memory_stats tells, in its order."""
+    return [
+        *(
+            f"{name}.{pool}.{figure}"
+            for (name,) in rows("src/alloc/stats.def", "TP_STAT_FAMILY")
+            for pool in ("all", "large_pool", "small_pool")
+            for figure in FIGURES
+        ),
+        *(f"{name}.{figure}" for (name,) in rows("src/alloc/stats.def", "TP_STAT_OVERSIZE") for figure in FIGURES),
+        *(name for (name,) in rows("src/alloc/stats.def", "TP_STAT_SCALAR")),
+    ]
+
+
+def host_statistics() -> list[str]:
+    """Names of what tp_pinned_stats tells, in its order."""
+    times = ("total", "max", "min", "count", "avg")
+    return [
+        *(f"{name}.{figure}" for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_FAMILY") for figure in FIGURES),
+        *(f"{name}.{figure}" for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_TIME") for figure in times),
+        *(name for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_SCALAR")),
+    ]
+
+
 def cuda_tables() -> str:
     """Text of tensorplay/cuda/_tables.py: statuses and statistics."""
     lines = [
@@ -68,19 +95,9 @@ def cuda_tables() -> str:
         raised = "None" if exception == "None" else f'"{exception}"'
         lines.append(f'    {value}: ("{name}", {raised}, {meaning}),')
     lines += ["}", "", "# In the order of tp_memory_stats.", "STATISTICS: list[str] = ["]
-    figures = ("current", "peak", "allocated", "freed")
-    for (name,) in rows("src/alloc/stats.def", "TP_STAT_FAMILY"):
-        for pool in ("all", "large_pool", "small_pool"):
-            lines += [f'    "{name}.{pool}.{figure}",' for figure in figures]
-    for (name,) in rows("src/alloc/stats.def", "TP_STAT_OVERSIZE"):
-        lines += [f'    "{name}.{figure}",' for figure in figures]
-    lines += [f'    "{name}",' for (name,) in rows("src/alloc/stats.def", "TP_STAT_SCALAR")]
+    lines += [f'    "{name}",' for name in statistics()]
     lines += ["]", "", "# In the order of tp_pinned_stats.", "HOST_STATISTICS: list[str] = ["]
-    for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_FAMILY"):
-        lines += [f'    "{name}.{figure}",' for figure in figures]
-    for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_TIME"):
-        lines += [f'    "{name}.{figure}",' for figure in ("total", "max", "min", "count", "avg")]
-    lines += [f'    "{name}",' for (name,) in rows("src/pinned/stats.def", "TP_HOST_STAT_SCALAR")]
+    lines += [f'    "{name}",' for name in host_statistics()]
     lines += ["]", "", "# Of the history's entries, in the order of their numbers.", "TRACE_ACTIONS: list[str] = ["]
     lines += [f'    "{name}",' for (name,) in rows("src/alloc/trace.def", "TP_TRACE_ACTION")]
     lines.append("]")

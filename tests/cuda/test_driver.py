@@ -82,13 +82,12 @@ def machine(tmp_path: Path) -> Machine:
 def test_stub_library_is_told_from_a_driver(machine: Machine) -> None:
     machine.add("libcuda.so.1", CUDA, VERSION=0, STATUS=34)
     out = machine.run("print(cuda.is_available(), cuda.unavailable_reason())")
-    assert out.startswith("False no NVIDIA driver: cuDriverGetVersion")
-    assert "returns 34" in out
+    assert out.startswith(f"False no NVIDIA driver: cuDriverGetVersion of {machine.folder}/libcuda.so.1 returns 34")
 
 
 def test_library_without_the_function(machine: Machine) -> None:
     machine.add("libcuda.so.1", "int nothing;")
-    assert "has no cuDriverGetVersion" in machine.run("print(cuda.unavailable_reason())")
+    assert "is no driver's library, it has no cuDriverGetVersion" in machine.run("print(cuda.unavailable_reason())")
 
 
 def test_broken_library_is_told_with_the_loaders_text(machine: Machine) -> None:
@@ -96,7 +95,33 @@ def test_broken_library_is_told_with_the_loaders_text(machine: Machine) -> None:
     out = machine.run("print(cuda.is_available(), cuda.unavailable_reason())")
     assert out.startswith("False no NVIDIA driver: libcuda.so.1 does not load (")
     assert str(machine.folder) in out
-    assert "TENSORPLAY_CUDA_RUNTIME=emulated" in out
+    assert "`ldconfig -p | grep libcuda.so.1`" in out
+
+
+@pytest.mark.parametrize(
+    ("control", "advice"), [("/", "`docker run --gpus all`"), ("/nowhere", "install NVIDIA's driver")]
+)
+def test_no_library_is_told_from_a_container_without_it(machine: Machine, control: str, advice: str) -> None:
+    code = f"""
+_driver.SONAME, _driver._CONTROL = "libno-such-driver.so.1", {control!r}
+print(cuda.is_available(), cuda.unavailable_reason())
+"""
+    out = machine.run(code)
+    assert out.startswith("False no NVIDIA driver: libno-such-driver.so.1 does not load (")
+    assert advice in out
+
+
+@pytest.mark.parametrize(
+    ("searched", "typed"),
+    [
+        ("{folder}", "unset LD_LIBRARY_PATH"),
+        ("/somewhere:{folder}/:/elsewhere", "export LD_LIBRARY_PATH=/somewhere:/elsewhere"),
+    ],
+)
+def test_stub_on_the_search_path_is_taken_off(machine: Machine, searched: str, typed: str) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=0, STATUS=34)
+    code = "print(cuda.unavailable_reason())"
+    assert f"; type `{typed}` so that" in machine.run(code, LD_LIBRARY_PATH=searched.format(folder=machine.folder))
 
 
 def test_old_driver(machine: Machine) -> None:
@@ -124,7 +149,10 @@ for setting in ("0,2", "GPU-2", "", "-1", "7"):
 del os.environ["CUDA_VISIBLE_DEVICES"]
 print(cuda.device_count())
 """
-    hidden = "the NVIDIA driver is there, but CUDA_VISIBLE_DEVICES={!r} leaves no GPU visible"
+    hidden = (
+        "the NVIDIA driver is there, but CUDA_VISIBLE_DEVICES={!r} leaves no GPU visible; "
+        "type `unset CUDA_VISIBLE_DEVICES`"
+    )
     assert machine.run(code).splitlines() == [
         "2 None",
         "1 None",

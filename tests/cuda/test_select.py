@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from helpers import fresh
 
+from tensorplay._fault import Fault
 from tensorplay.cuda import _driver, _native, _select
 
 
@@ -20,12 +22,31 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+NO_DRIVER = Fault("driver-missing", "no driver here", "install `it`")
+
+
 def serve(monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     monkeypatch.setattr(_driver, "driver_version", lambda: version)
 
 
+def chosen() -> str | None:
+    """The variant; where there is one, there is no fault."""
+    choice = _select.choose()
+    assert choice.fault is None
+    return choice.variant
+
+
+def refused(code: str) -> str:
+    """The fault's problem, when it has this code; it says what to type."""
+    fault = _select.choose().fault
+    assert fault is not None
+    assert fault.code == code
+    assert re.search("`.+`", fault.advice)
+    return fault.problem
+
+
 def no_driver() -> int:
-    raise _driver.DriverError("no driver here")
+    raise _driver.DriverError(NO_DRIVER)
 
 
 @pytest.mark.parametrize(
@@ -35,24 +56,24 @@ def test_newest_variant_that_the_driver_serves(
     built: Path, monkeypatch: pytest.MonkeyPatch, version: int, variant: str
 ) -> None:
     serve(monkeypatch, version)
-    assert _select.choose() == _select.Choice(variant)
+    assert chosen() == variant
+    assert _select.choose().why.startswith(f"the NVIDIA driver serves CUDA {version // 1000}.")
 
 
 def test_older_variant_where_the_newest_is_not_built(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (built / "libtensorplay_cuda13.so").unlink()
     serve(monkeypatch, 13000)
-    assert _select.choose() == _select.Choice("cuda12")
+    assert chosen() == "cuda12"
 
 
 def test_no_driver_is_never_the_emulated_device(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_driver, "driver_version", no_driver)
-    assert _select.choose() == _select.Choice(None, "no driver here")
+    assert _select.choose() == _select.Choice(None, fault=NO_DRIVER)
 
 
 def test_old_driver_is_told_with_both_versions(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, 11080)
-    reason = _select.choose().reason
-    assert reason is not None
+    reason = refused("driver-old")
     assert "serves CUDA 11.8" in reason
     assert "12.0 or newer" in reason
 
@@ -60,28 +81,25 @@ def test_old_driver_is_told_with_both_versions(built: Path, monkeypatch: pytest.
 def test_named_variant_needs_its_own_driver(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, 12080)
     monkeypatch.setenv(_select.VARIABLE, "cuda13")
-    reason = _select.choose().reason
-    assert reason is not None
-    assert "13.0 or newer" in reason
+    assert "13.0 or newer" in refused("driver-old")
 
 
 def test_emulated_needs_no_driver(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_driver, "driver_version", no_driver)
     monkeypatch.setenv(_select.VARIABLE, "emulated")
-    assert _select.choose() == _select.Choice("emulated")
+    assert _select.choose() == _select.Choice("emulated", "TENSORPLAY_CUDA_RUNTIME is emulated")
 
 
 def test_none_is_none(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, 13000)
     monkeypatch.setenv(_select.VARIABLE, "none")
-    assert _select.choose() == _select.Choice(None, "TENSORPLAY_CUDA_RUNTIME is none")
+    assert refused("switched-off") == "TENSORPLAY_CUDA_RUNTIME is none"
 
 
 @pytest.mark.parametrize("setting", ["cuda11", "EMULATED", "emulated ", "0"])
 def test_unknown_value_lists_the_valid_ones(built: Path, monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
     monkeypatch.setenv(_select.VARIABLE, setting)
-    reason = _select.choose().reason
-    assert reason is not None
+    reason = refused("setting-unknown")
     for word in (repr(setting), "cuda12", "cuda13", "emulated", "none"):
         assert word in reason
 
@@ -89,9 +107,16 @@ def test_unknown_value_lists_the_valid_ones(built: Path, monkeypatch: pytest.Mon
 def test_missing_variant_is_told_with_those_built(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (built / "libtensorplay_cuda13.so").unlink()
     monkeypatch.setenv(_select.VARIABLE, "cuda13")
-    assert _select.choose().reason == (
-        "TENSORPLAY_CUDA_RUNTIME is cuda13, which was not built into this installation (built: cuda12, emulated)"
+    assert refused("variant-missing") == (
+        "cuda13 was asked for, which was not built into this installation (built: cuda12, emulated)"
     )
+
+
+def test_no_variant_that_the_driver_serves_was_built(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variant in ("cuda12", "cuda13"):
+        (built / f"libtensorplay_{variant}.so").unlink()
+    serve(monkeypatch, 13000)
+    assert "(built: emulated)" in refused("variant-missing")
 
 
 @pytest.mark.parametrize(("setting", "expected"), [(None, 1), ("0", 0), ("1", 1), ("8", 8), ("02", 2)])
@@ -100,18 +125,19 @@ def test_emulated_count(monkeypatch: pytest.MonkeyPatch, setting: str | None, ex
         monkeypatch.delenv(_select.DEVICES_VARIABLE, raising=False)
     else:
         monkeypatch.setenv(_select.DEVICES_VARIABLE, setting)
-    count, reason = _select.count(_select.Choice("emulated"))
+    count, fault = _select.count(_select.Choice("emulated"))
     assert count == expected
-    assert (reason is None) == (expected > 0)
+    assert (fault is None) == (expected > 0)
 
 
 @pytest.mark.parametrize("setting", ["", "two", "-1", "9", "1.0", " 1", "²"])
 def test_emulated_count_refuses(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
     monkeypatch.setenv(_select.DEVICES_VARIABLE, setting)
-    count, reason = _select.count(_select.Choice("emulated"))
+    count, fault = _select.count(_select.Choice("emulated"))
     assert count == 0
-    assert reason is not None
-    assert repr(setting) in reason
+    assert fault is not None
+    assert fault.code == "setting-unknown"
+    assert repr(setting) in fault.problem
 
 
 @pytest.mark.parametrize("setting", ["0", "2", "8"])
@@ -143,7 +169,7 @@ def test_variable_is_read_until_the_start_and_then_warns() -> None:
     """
     out = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none", TENSORPLAY_EMULATED_DEVICES="2")
     assert out.splitlines() == [
-        "False TENSORPLAY_CUDA_RUNTIME is none",
+        "False TENSORPLAY_CUDA_RUNTIME is none; type `unset TENSORPLAY_CUDA_RUNTIME` to use a GPU",
         "2",
         "2 2 None",
         "[\"TENSORPLAY_CUDA_RUNTIME became 'cuda12' after emulated had been started: no effect\"]",

@@ -68,6 +68,7 @@ def test_wheel_holds_each_library_and_each_image(unpacked: Path, checkout: Path)
     expected = {"_tensorplay.abi3.so"} | {f"libtensorplay_{variant}.so" for variant in VARIANTS}
     expected |= {f"kernels/{family}.{target}.z" for family in families for target in targets}
     expected |= {f"kernels_emulated/{family}.sm_90.z" for family in families}
+    expected |= {"include/tensorplay.h", "include/tensorplay_codes.h"}
     found = {str(path.relative_to(unpacked / LIB)) for path in (unpacked / LIB).glob("**/*") if path.is_file()}
     assert families
     assert found == expected

@@ -31,6 +31,10 @@ class _Placeholder(ModuleType):
         """0: there is no such device."""
         return 0
 
+    def unavailable_reason(self) -> str:
+        """What to install."""
+        return _plugins.missing(self._kind)
+
     def __getattr__(self, name: str) -> Any:
         # Names with underscores are asked for by the import system and by inspection.
         if name.startswith("_"):

@@ -11,7 +11,12 @@ import functools
 import os
 import sys
 
+from tensorplay._fault import Fault
+
+from . import _loader, _nvml
 from ._visible import visible
+
+SONAME = "libcuda.so.1"
 
 _CHILD = """
 import ctypes, sys
@@ -21,11 +26,18 @@ status = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
 print(0 if status else count.value)
 """
 _CHILD_LIMIT_S = 60.0
-_UUID_NBYTES = 96  # NVML_DEVICE_UUID_V2_BUFFER_SIZE
+
+
+# Made by the driver's part in the kernel, which containers share with their host.
+_CONTROL = "/dev/nvidiactl"
 
 
 class DriverError(Exception):
-    """No usable driver; the text is a sentence that says what was looked for and what was found."""
+    """No usable driver."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
 
 
 @functools.cache
@@ -38,29 +50,41 @@ def driver_version() -> int:
         There is no driver library, or it is a stub.
     """
     try:
-        cuda = ctypes.CDLL("libcuda.so.1")
+        cuda = ctypes.CDLL(SONAME)
     except OSError as error:
-        raise DriverError(
-            f"no NVIDIA driver: libcuda.so.1 does not load ({error}); "
-            "TENSORPLAY_CUDA_RUNTIME=emulated runs an emulated device, for tests"
-        ) from None
+        raise DriverError(_not_loaded(str(error))) from None
+    path = _loader.path_of(cuda)
+    other = f"type `{_loader.without(os.path.dirname(path))}` so that the driver's own is found"
     version = ctypes.c_int(0)
     try:
         status = int(cuda.cuDriverGetVersion(ctypes.byref(version)))
     except AttributeError:
-        raise DriverError("no NVIDIA driver: the libcuda.so.1 found has no cuDriverGetVersion") from None
+        problem = f"no NVIDIA driver: {path} is no driver's library, it has no cuDriverGetVersion"
+        raise DriverError(Fault("driver-broken", problem, other)) from None
     if status:
-        raise DriverError(
-            f"no NVIDIA driver: cuDriverGetVersion of the libcuda.so.1 found returns {status}, expected 0; "
+        problem = (
+            f"no NVIDIA driver: cuDriverGetVersion of {path} returns {status}, expected 0; "
             "a stub library of a toolkit does that when it is found before the driver's"
         )
+        raise DriverError(Fault("driver-stub", problem, other))
     return version.value
+
+
+def _not_loaded(text: str) -> Fault:
+    problem = f"no NVIDIA driver: {SONAME} does not load ({text})"
+    if not text.startswith(f"{SONAME}: cannot open shared object file: No such file"):
+        return Fault("driver-broken", problem, f"type `ldconfig -p | grep {SONAME}` to see which others there are")
+    if os.path.exists(_CONTROL):
+        advice = f"{_CONTROL} is there: start the container with the driver's libraries, `docker run --gpus all`"
+    else:
+        advice = "install NVIDIA's driver, or type `export TENSORPLAY_CUDA_RUNTIME=emulated` for tests"
+    return Fault("driver-missing", problem, advice)
 
 
 def is_loaded() -> bool:
     """Whether anything in this process has loaded the driver's library; loads nothing."""
     try:
-        ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        ctypes.CDLL(SONAME, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:
         return False
     return True
@@ -71,45 +95,9 @@ def device_count() -> int:
     setting = os.environ.get("CUDA_VISIBLE_DEVICES")
     if setting is not None and not setting.strip():
         return 0
-    uuids = _nvml_uuids()
+    uuids = _nvml.uuids()
     count = None if uuids is None else visible(setting, uuids)
     return _count_in_child(setting, os.environ.get("CUDA_DEVICE_ORDER")) if count is None else count
-
-
-def _nvml_uuids() -> list[str] | None:
-    """Identifiers of the machine's GPUs in NVML's order; None when NVML cannot say which CUDA will see."""
-    try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        if nvml.nvmlInit_v2():
-            return None
-    except (OSError, AttributeError):
-        return None
-    try:
-        return _ask_uuids(nvml)
-    except AttributeError:
-        return None
-    finally:
-        nvml.nvmlShutdown()
-
-
-def _ask_uuids(nvml: ctypes.CDLL) -> list[str] | None:
-    count = ctypes.c_uint(0)
-    if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)):
-        return None
-    uuids = []
-    for index in range(count.value):
-        device = ctypes.c_void_p()
-        text = ctypes.create_string_buffer(_UUID_NBYTES)
-        if nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)):
-            return None
-        if nvml.nvmlDeviceGetUUID(device, text, ctypes.c_uint(_UUID_NBYTES)):
-            return None
-        current, pending = ctypes.c_uint(0), ctypes.c_uint(0)
-        status = nvml.nvmlDeviceGetMigMode(device, ctypes.byref(current), ctypes.byref(pending))
-        if not status and current.value:
-            return None  # CUDA counts the slices of such a GPU by rules of its own.
-        uuids.append(text.value.decode())
-    return uuids
 
 
 @functools.cache

@@ -86,9 +86,9 @@ class Starter:
     def _start(self) -> dict[str, Any]:
         setting = os.environ.get(_select.VARIABLE)
         choice = _select.choose()
-        count, reason = _select.count(choice)
+        count, fault = _select.count(choice)
         if choice.variant is None or not count:
-            raise BackendUnavailableError(f"tensorplay.cuda: {reason}")
+            raise BackendUnavailableError(f"tensorplay.cuda: {fault}")
         module = import_module("tensorplay.cuda._native")
         module.bind(choice.variant)
         functions = {name: getattr(module.lib, name) for name in dir(module.lib)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from tensorplay._fault import Fault
 from tensorplay.errors import BackendUnavailableError
 
 from . import _driver
@@ -18,55 +19,77 @@ DEVICES_VARIABLE = "TENSORPLAY_EMULATED_DEVICES"
 MAX_EMULATED_DEVICES = 8  # EMU_MAX_DEVICES
 VARIANTS = ("cuda12", "cuda13", "emulated")
 
-# The oldest driver that serves a variant, as CUDA counts; the newest variant first.
-_DRIVERS = {"cuda13": 13000, "cuda12": 12000}
+# The oldest driver that serves a variant, as CUDA counts and as NVIDIA numbers them; the newest variant first.
+_DRIVERS = {"cuda13": (13000, "580"), "cuda12": (12000, "525")}
+
+REINSTALL = "python -m pip install --force-reinstall --no-deps tensorplay_cuda-*.whl"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A variant, or the sentence that says why there is none."""
+    """A variant and why it was chosen, or the fault because of which there is none."""
 
     variant: str | None
-    reason: str | None = None
+    why: str = ""
+    fault: Fault | None = None
 
 
 def choose() -> Choice:
     """The variant that the environment, the installation and the driver give now."""
     setting = os.environ.get(VARIABLE, "")
     if setting == "none":
-        return Choice(None, f"{VARIABLE} is none")
+        return _none("switched-off", f"{VARIABLE} is none", f"type `unset {VARIABLE}` to use a GPU")
     if setting and setting not in VARIANTS:
         valid = ", ".join((*VARIANTS, "none"))
-        return Choice(None, f"{VARIABLE}: got {setting!r}, expected one of {valid}, or leave it unset")
+        problem = f"{VARIABLE}: got {setting!r}, expected one of {valid}, or that it is unset"
+        return _none("setting-unknown", problem, f"type `unset {VARIABLE}`")
+    choice = named(setting) if setting else None
+    if choice and choice.variant in (None, "emulated"):
+        return choice
+    return _served((setting,) if setting else tuple(_DRIVERS))
+
+
+def named(variant: str) -> Choice:
+    """This variant, whatever the driver serves; none where it was not built."""
     try:
         from . import _native
     except BackendUnavailableError as error:
-        return Choice(None, str(error))
-    if setting and not _native.built(setting):
-        have = ", ".join(variant for variant in VARIANTS if _native.built(variant)) or "none"
-        return Choice(None, f"{VARIABLE} is {setting}, which was not built into this installation (built: {have})")
-    if setting == "emulated":
-        return Choice(setting)
+        return _none("module-missing", str(error), f"install its wheel anew: `{REINSTALL}`")
+    if _native.built(variant):
+        return Choice(variant, f"{VARIABLE} is {variant}")
+    have = ", ".join(other for other in VARIANTS if _native.built(other)) or "none"
+    problem = f"{variant} was asked for, which was not built into this installation (built: {have})"
+    return _none("variant-missing", problem, f"type `unset {VARIABLE}`, or install a wheel that holds it")
+
+
+def _served(candidates: tuple[str, ...]) -> Choice:
+    """The first of the candidates that the driver serves and that was built."""
     try:
         version = _driver.driver_version()
     except _driver.DriverError as error:
-        return Choice(None, str(error))
-    candidates = (setting,) if setting else tuple(_DRIVERS)
-    served = [variant for variant in candidates if version >= _DRIVERS[variant]]
-    for variant in served:
-        if _native.built(variant):
-            return Choice(variant)
+        return Choice(None, fault=error.fault)
     serves = f"the NVIDIA driver serves CUDA {version // 1000}.{version % 1000 // 10}"
+    served = [variant for variant in candidates if version >= _DRIVERS[variant][0]]
     if not served:
-        oldest = min(_DRIVERS[variant] for variant in candidates)
-        return Choice(None, f"{serves}, expected {oldest // 1000}.0 or newer: install a newer driver")
-    return Choice(None, f"{serves}, and this installation holds no variant for it (wanted: {', '.join(served)})")
+        needed, release = min(_DRIVERS[variant] for variant in candidates)
+        problem = f"{serves}, expected {needed // 1000}.0 or newer"
+        advice = f"type `nvidia-smi` to see the driver's version, and install {release} or newer"
+        return _none("driver-old", problem, advice)
+    found = [named(variant) for variant in served]
+    for choice in found:
+        if choice.variant:
+            return Choice(choice.variant, f"{serves}, and of what was built {choice.variant} is the newest for that")
+    return found[0]
 
 
-def count(choice: Choice) -> tuple[int, str | None]:
-    """Visible devices of a choice without starting it, and the reason where there are none."""
+def _none(code: str, problem: str, advice: str) -> Choice:
+    return Choice(None, fault=Fault(code, problem, advice))
+
+
+def count(choice: Choice) -> tuple[int, Fault | None]:
+    """Visible devices of a choice without starting it, and the fault where there are none."""
     if choice.variant is None:
-        return 0, choice.reason
+        return 0, choice.fault
     if choice.variant == "emulated":
         return _emulated_count()
     found = _driver.device_count()
@@ -74,13 +97,19 @@ def count(choice: Choice) -> tuple[int, str | None]:
     if found:
         return found, None
     if setting is None:
-        return 0, "the NVIDIA driver is there, but finds no GPU"
-    return 0, f"the NVIDIA driver is there, but CUDA_VISIBLE_DEVICES={setting!r} leaves no GPU visible"
+        problem = "the NVIDIA driver is there, but finds no GPU"
+        return 0, Fault("device-missing", problem, "type `nvidia-smi -L` and `ls -l /dev/nvidia*` to see it")
+    problem = f"the NVIDIA driver is there, but CUDA_VISIBLE_DEVICES={setting!r} leaves no GPU visible"
+    return 0, Fault("device-hidden", problem, "type `unset CUDA_VISIBLE_DEVICES`")
 
 
-def _emulated_count() -> tuple[int, str | None]:
+def _emulated_count() -> tuple[int, Fault | None]:
     """As the emulated device reads its variable when it starts."""
     setting = os.environ.get(DEVICES_VARIABLE, "1")
+    advice = f"type `export {DEVICES_VARIABLE}=1`"
     if not setting.isascii() or not setting.isdigit() or int(setting) > MAX_EMULATED_DEVICES:
-        return 0, f"{DEVICES_VARIABLE}: got {setting!r}, expected a number from 0 to {MAX_EMULATED_DEVICES}"
-    return int(setting), None if int(setting) else f"{DEVICES_VARIABLE} is {setting}"
+        problem = f"{DEVICES_VARIABLE}: got {setting!r}, expected a number from 0 to {MAX_EMULATED_DEVICES}"
+        return 0, Fault("setting-unknown", problem, advice)
+    if not int(setting):
+        return 0, Fault("device-hidden", f"{DEVICES_VARIABLE} is {setting}", advice)
+    return int(setting), None

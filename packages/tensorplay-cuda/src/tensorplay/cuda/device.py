@@ -67,9 +67,10 @@ def device_count() -> int:
 
 
 def unavailable_reason() -> str | None:
-    """Why CUDA cannot be used, as a sentence; None when it can."""
+    """Why CUDA cannot be used and what to type, as a sentence; None when it can."""
     choice = native.choice()
-    return None if native.is_started else _select.count(choice)[1]
+    fault = None if native.is_started else _select.count(choice)[1]
+    return None if fault is None else str(fault)
 
 
 def current_device() -> int:

@@ -21,12 +21,12 @@ except ImportError as error:
         "install tensorplay-cuda anew, or build it with libtensorplay/build.py"
     ) from error
 
-__all__ = ["FOLDER", "architectures", "bind", "built", "ffi", "lib"]
+__all__ = ["FOLDER", "architectures", "bind", "built", "ffi", "kernels_of", "lib", "library_of"]
 
 
 def built(variant: str) -> bool:
     """Whether this installation holds the variant."""
-    return _path(variant).is_file()
+    return library_of(variant).is_file()
 
 
 def bind(variant: str) -> None:
@@ -42,22 +42,24 @@ def bind(variant: str) -> None:
     BackendUnavailableError
         The loader's text: a missing file, an undefined symbol, or a table that is filled already.
     """
-    failure = lib.tp_table_bind(str(_path(variant)).encode())
+    failure = lib.tp_table_bind(str(library_of(variant)).encode())
     if failure:
         raise BackendUnavailableError(f"tensorplay.cuda: libtensorplay does not load: {ffi.string(failure).decode()}")
-    images = _images(variant)
+    images = kernels_of(variant)
     if lib.tp_kernels_set_path(str(images).encode()):
         raise BackendUnavailableError(f"tensorplay.cuda: the path of the kernel images is too long: {images}")
 
 
 def architectures(variant: str) -> list[str]:
     """What the kernel images of a variant were compiled for: ``["sm_80", ...]``."""
-    return sorted({path.suffixes[0][1:] for path in _images(variant).glob("*.sm_*.z")})
+    return sorted({path.suffixes[0][1:] for path in kernels_of(variant).glob("*.sm_*.z")})
 
 
-def _images(variant: str) -> Path:
+def kernels_of(variant: str) -> Path:
+    """The folder of a variant's kernel images."""
     return FOLDER / ("kernels_emulated" if variant == "emulated" else "kernels")
 
 
-def _path(variant: str) -> Path:
+def library_of(variant: str) -> Path:
+    """The file of a variant, built or not."""
     return FOLDER / f"libtensorplay_{variant}.so"
