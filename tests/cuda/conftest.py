@@ -10,6 +10,7 @@ from helpers.orders import own_order
 
 import tensorplay
 from tensorplay import cuda
+from tensorplay.errors import BackendUnavailableError
 
 
 @pytest.fixture
@@ -38,6 +39,27 @@ def emulated(gpu: None) -> None:
     variant = tensorplay._plugins.get("cuda").describe()["variant"]
     if variant != "emulated":
         pytest.skip(f"the emulated device is needed, {variant} serves")
+
+
+def refusal_of_else() -> str:
+    """Why if nodes have no second body here; empty where they have."""
+    graph, predicate = cuda.CUDAGraph(), tensorplay.full((), True, device="cuda")
+    try:
+        with cuda.graph(graph):
+            with graph.if_(predicate):
+                predicate.fill_(True)
+            with graph.else_():
+                predicate.fill_(True)
+    except BackendUnavailableError as refusal:
+        return str(refusal)
+    return ""
+
+
+@pytest.fixture
+def with_else(gpu: None) -> None:
+    """Graphs whose if nodes have a second body."""
+    if refusal := refusal_of_else():
+        pytest.skip(refusal)
 
 
 @pytest.fixture

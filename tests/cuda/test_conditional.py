@@ -38,7 +38,7 @@ def test_an_if_runs_its_body_where_the_predicate_is_true() -> None:
         assert x.tolist() == [expected] * 5
 
 
-def test_else_runs_where_the_if_did_not() -> None:
+def test_else_runs_where_the_if_did_not(with_else: None) -> None:
     x, wanted = tp.zeros(5, device="cuda"), flag()
     g = cuda.CUDAGraph()
     with graphs.graph(g):
@@ -137,9 +137,11 @@ def test_nested_bodies() -> None:
         largest.copy_(n)
         going = n != 1
         with g.while_(going):
-            with g.if_(n % 2 == 1):
+            is_odd = n % 2 == 1
+            is_even = ~is_odd
+            with g.if_(is_odd):
                 n.mul_(3).add_(1)
-            with g.else_():
+            with g.if_(is_even):
                 n.copy_(n // 2)
             steps.add_(1)
             with g.if_(n > largest):

@@ -97,7 +97,7 @@ def program() -> list[float]:
     return [*z.tolist(), n.item()]
 
 
-def test_any_call_may_fail(emulated: None) -> None:
+def test_any_call_may_fail(emulated: None, with_else: None) -> None:
     assert program() == [5.5] * 4 + [3]
     with control.calls() as calls:
         program()

@@ -29,7 +29,7 @@ def flag() -> tp.Tensor:
     return tp.full((), True, device="cuda")
 
 
-def test_bodies_are_in_line(checker: None) -> None:
+def test_bodies_are_in_line(with_else: None, checker: None) -> None:
     g, x, side = cuda.CUDAGraph(), tp.zeros(3, device="cuda"), cuda.Stream()
     with graphs.graph(g):
         x.add_(1)

@@ -134,7 +134,7 @@ def test_a_while_that_cannot_end_is_refused() -> None:
             g.replay()
 
 
-def test_else_stands_directly_behind_its_if() -> None:
+def test_else_stands_directly_behind_its_if(with_else: None) -> None:
     g, predicate, x, side = cuda.CUDAGraph(), flag(), tp.zeros(3, device="cuda"), cuda.Stream()
 
     def refused() -> None:
