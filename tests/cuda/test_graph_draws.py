@@ -19,7 +19,7 @@ from tensorplay.cuda import graphs, sanitizer
 from tensorplay.errors import StateError
 from tensorplay.testing import emulated
 
-pytestmark = pytest.mark.usefixtures("gpu")
+pytestmark = pytest.mark.usefixtures("with_else")
 
 
 @pytest.fixture(params=range(30))
