@@ -133,7 +133,7 @@ from ._tensor import Tensor
 from ._version import __version__
 from .compiler import compile
 from .errors import AcceleratorError, OutOfMemoryError
-from .random import initial_seed, manual_seed
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .serialization import load, save
 
 __all__ = [
@@ -197,6 +197,7 @@ __all__ = [
     "gelu",
     "get_default_dtype",
     "get_float32_matmul_precision",
+    "get_rng_state",
     "half",
     "hstack",
     "iinfo",
@@ -251,11 +252,13 @@ __all__ = [
     "roll",
     "rot90",
     "save",
+    "seed",
     "select",
     "set_default_dtype",
     "set_float32_matmul_precision",
     "set_grad_enabled",
     "set_printoptions",
+    "set_rng_state",
     "short",
     "silu",
     "softplus",

@@ -23,7 +23,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ._dtype import DTYPES
+from ._generators import Generators
 from ._graphs import Graphs
+from ._memory import Memory
+from ._streams import Streams
 from ._transfers import Transfers
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 Scalar = bool | int | float | complex
 
 
-class Backend(Transfers, Graphs):
+class Backend(Transfers, Generators, Memory, Streams, Graphs):
     """Keeper of the tensors of one device type."""
 
     #: Device type as it is spelled in devices: ``"cpu"``, ``"cuda"``.
@@ -65,6 +69,10 @@ class Backend(Transfers, Graphs):
     @abstractmethod
     def synchronize(self, index: int | None) -> None:
         """Waits for all work of a device (None: the current one)."""
+
+    def supported_dtypes(self, index: int) -> set[DType]:
+        """The dtypes that tensors on a visible device can have."""
+        return set(DTYPES.values())
 
     def describe(self) -> dict[str, Any]:
         """Facts for `tensorplay.doctor`, in the order to show: names to texts, numbers or lists of texts.
@@ -285,11 +293,6 @@ class Backend(Transfers, Graphs):
     def linear_gelu(self, op: str, a: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """gelu or gelu_tanh of `linear`, of one floating dtype; rounded once where that is one kernel."""
 
-    # -- streams -------------------------------------------------------------------------------------
-
-    def record_stream(self, tensor: Tensor, stream: Any) -> None:
-        """Marks that a stream uses the tensor's memory; nothing to do on a backend without streams."""
-
     # -- exchange with other libraries ---------------------------------------------------------------
 
     @abstractmethod
@@ -324,14 +327,3 @@ class Backend(Transfers, Graphs):
     @abstractmethod
     def random_bits_(self, tensor: Tensor) -> None:
         """All 64 bits of each element of an int64 tensor."""
-
-    @abstractmethod
-    def seed(self, index: int, seed: int) -> None:
-        """Seeds a device's generator and sets its offset to 0. Starts nothing."""
-
-    @abstractmethod
-    def get_rng_state(self, index: int) -> tuple[int, int]:
-        """(seed, offset)."""
-
-    @abstractmethod
-    def set_rng_state(self, index: int, seed: int, offset: int) -> None: ...

@@ -1,11 +1,13 @@
 """Finding backends: the host's own one, and those that other distributions bring.
 
 A distribution names its backend in the entry point group ``tensorplay.backends``, under its device
-type. It is imported when a device of that type is first used, not before.
+type. It is imported when a device of that type is first used, not before. One of the backends is the accelerator:
+`accelerator_type` has the rule.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cache
 from typing import TYPE_CHECKING
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 #: The distribution to install for a device type that is known and missing.
 DISTRIBUTIONS = {"cuda": "tensorplay-cuda"}
+
+#: Names the accelerator where several backends are there; ``none``: there shall be none.
+VARIABLE = "TENSORPLAY_ACCELERATOR"
 
 _backends: dict[str, Backend] = {}
 _lock = threading.RLock()
@@ -100,8 +105,27 @@ def missing(kind: str) -> str:
 
 @cache
 def accelerator_type() -> str | None:
-    """The device type of the one accelerator: the first installed type that is not the host's."""
-    return min({*_backends, *_installed()} - {"cpu"}, default=None)
+    """The device type of the one accelerator, None without one: of what is installed, not of what works now.
+
+    The environment variable ``TENSORPLAY_ACCELERATOR`` names it. Where it is not set, it is the first backend that the
+    program itself has registered, or else of the installed ones the first by name. It is decided once; a backend that
+    is registered later has it decided anew.
+
+    Raises
+    ------
+    BackendUnavailableError
+        The variable names a type that has no backend.
+    """
+    installed = sorted(_installed())
+    found = [kind for kind in (*(kind for kind in _backends if kind not in installed), *installed) if kind != "cpu"]
+    wanted = os.environ.get(VARIABLE)
+    if not wanted:
+        return found[0] if found else None
+    if wanted == "none":
+        return None
+    if wanted not in found:
+        raise BackendUnavailableError(f"{VARIABLE}: got {wanted!r}, expected one of {', '.join((*found, 'none'))}")
+    return wanted
 
 
 def loaded_accelerator() -> Backend | None:

@@ -6,14 +6,20 @@ from operator import index
 
 from tensorplay._backend import Backend
 from tensorplay._device import Device, DeviceLike
-from tensorplay._plugins import accelerator_type, find
+from tensorplay._plugins import accelerator_type, get
 from tensorplay.errors import BackendUnavailableError, DTypeError, InvalidArgumentError
 
 
 def accelerator() -> Backend | None:
-    """The accelerator's backend; None without one."""
+    """The accelerator's backend; None without one.
+
+    Raises
+    ------
+    BackendUnavailableError
+        ``TENSORPLAY_ACCELERATOR`` names one that is not there.
+    """
     kind = accelerator_type()
-    return None if kind is None else find(kind)
+    return None if kind is None else get(kind)
 
 
 def needed(operation: str) -> Backend:
@@ -33,14 +39,17 @@ def needed(operation: str) -> Backend:
 def index_or_none(operation: str, device: DeviceLike | None) -> int | None:
     """The index that a device argument names; None where it means the current device.
 
-    An int is the index itself. A text or a device must be of the accelerator's type.
+    An int is the index itself; whether there is such a device, the backend sees. A text or a device must be of the
+    accelerator's type.
 
     Raises
     ------
     BackendUnavailableError
-        A RuntimeError, if there is no accelerator.
+        A RuntimeError: a text or a device, and there is no accelerator.
     InvalidArgumentError
         A ValueError, for a bad spelling or a device of another type.
+    DTypeError
+        A TypeError, for an object of another type.
     """
     if device is None:
         return None
@@ -53,3 +62,19 @@ def index_or_none(operation: str, device: DeviceLike | None) -> int | None:
     if parsed.type != kind:
         raise InvalidArgumentError(f"{operation}: got a device of type {parsed.type!r}, expected {kind!r}")
     return parsed.index
+
+
+def named_index(operation: str, device: DeviceLike) -> int:
+    """The index that a device argument names, which must have one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A ValueError, for None and a device without an index too.
+    BackendUnavailableError, DTypeError
+        As `index_or_none`.
+    """
+    found = index_or_none(operation, device)
+    if found is None:
+        raise InvalidArgumentError(f"{operation}: got {device!r}, expected a device with an index")
+    return found

@@ -5,20 +5,20 @@ from __future__ import annotations
 import threading
 
 from .. import _operands
+from .._device import Device
+from .._rng_state import DEFAULT_SEED
 from .._tensor import Tensor
 from ..errors import InvalidArgumentError
 from . import arrays, philox
 from .arrays import Array
 from .views import Views
 
-_DEFAULT_SEED = 67280421310721
-
 
 class Random(Views):
     """The methods of `Backend` that fill with random numbers, and the generator's state."""
 
     def __init__(self) -> None:
-        self._generator = (_DEFAULT_SEED, 0)
+        self._generator = (DEFAULT_SEED, 0)
         self._generator_lock = threading.Lock()
 
     def uniform_(self, tensor: Tensor, low: float, high: float) -> None:
@@ -43,9 +43,11 @@ class Random(Views):
         self.set_rng_state(index, seed, 0)
 
     def get_rng_state(self, index: int) -> tuple[int, int]:
+        _operands.check_device("get_rng_state", Device("cpu", index))
         return self._generator
 
     def set_rng_state(self, index: int, seed: int, offset: int) -> None:
+        _operands.check_device("set_rng_state", Device("cpu", index))
         if offset % 4:
             raise InvalidArgumentError(f"set_rng_state: got offset {offset}, expected a multiple of 4")
         self._generator = (seed % 2**64, offset)

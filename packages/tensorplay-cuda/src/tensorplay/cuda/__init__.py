@@ -66,7 +66,17 @@ from .memory import (
     set_per_process_memory_fraction,
     use_mem_pool,
 )
-from .random import initial_seed, manual_seed, manual_seed_all, seed, seed_all
+from .random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 from .streams import Event, ExternalStream, Stream, get_stream_from_external
 
 __all__ = [
@@ -97,6 +107,8 @@ __all__ = [
     "get_device_name",
     "get_device_properties",
     "get_per_process_memory_fraction",
+    "get_rng_state",
+    "get_rng_state_all",
     "get_stream_from_external",
     "get_sync_debug_mode",
     "graph",
@@ -133,6 +145,8 @@ __all__ = [
     "seed_all",
     "set_device",
     "set_per_process_memory_fraction",
+    "set_rng_state",
+    "set_rng_state_all",
     "set_stream",
     "set_sync_debug_mode",
     "stream",

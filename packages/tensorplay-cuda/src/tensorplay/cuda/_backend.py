@@ -18,9 +18,8 @@ from tensorplay._device import Device
 from tensorplay._dtype import DType
 from tensorplay._tensor import Tensor
 
-from . import _blas, graphs
+from . import _blas, _current, graphs, memory
 from ._check import check, failed, refused
-from ._current import current_stream
 from ._exchange import Exchange
 from ._library import native
 from ._operations import Operations
@@ -34,7 +33,7 @@ from .device import (
     synchronize,
     unavailable_reason,
 )
-from .random import device_state, seed_device
+from .random import device_state, seed_device, set_device_state
 from .streams import Stream, pointer_of
 
 _new = object.__new__
@@ -193,9 +192,40 @@ class CudaBackend(Operations, Exchange, Pinned):
     def contiguous(self, tensor: Tensor) -> Tensor:
         return self.made("contiguous", (tensor,), native.tp_tensor_contiguous, tensor._impl)
 
+    # -- streams -------------------------------------------------------------------------------------
+
+    def current_stream(self, index: int | None) -> Stream:
+        return _current.current_stream(index)
+
+    def set_stream(self, stream: Stream) -> None:
+        _current.set_stream(stream)
+
     def record_stream(self, tensor: Tensor, stream: Stream) -> None:
         """Keeps the tensor's memory from reuse until the stream's work so far is done, once it is dropped."""
         check(native.tp_tensor_record_stream(tensor._impl, pointer_of("record_stream", stream)))
+
+    # -- memory --------------------------------------------------------------------------------------
+
+    def memory_stats(self, index: int | None) -> dict[str, int]:
+        return memory.memory_stats(index)
+
+    def memory_stat(self, index: int | None, name: str) -> int:
+        return memory.memory_stat(name, index)
+
+    def memory_info(self, index: int | None) -> tuple[int, int]:
+        return memory.mem_get_info(index)
+
+    def reset_peak_memory_stats(self, index: int | None) -> None:
+        memory.reset_peak_memory_stats(index)
+
+    def reset_accumulated_memory_stats(self, index: int | None) -> None:
+        memory.reset_accumulated_memory_stats(index)
+
+    def empty_cache(self) -> None:
+        memory.empty_cache()
+
+    def empty_host_cache(self) -> None:
+        memory.empty_host_cache()
 
     # -- graphs --------------------------------------------------------------------------------------
 
@@ -203,7 +233,7 @@ class CudaBackend(Operations, Exchange, Pinned):
         return graphs.CUDAGraph(keep_graph)
 
     def capture(self, graph: Any, pool: Any, capture_error_mode: str) -> AbstractContextManager[None]:
-        return graphs.graph(graph, pool, current_stream(), capture_error_mode)
+        return graphs.graph(graph, pool, _current.current_stream(), capture_error_mode)
 
     def graph_pool_handle(self) -> Any:
         return graphs.graph_pool_handle()
@@ -232,7 +262,7 @@ class CudaBackend(Operations, Exchange, Pinned):
         return device_state(index)
 
     def set_rng_state(self, index: int, seed: int, offset: int) -> None:
-        check(native.tp_generator_set_state(index, seed, offset))
+        set_device_state(index, (seed, offset))
 
 
 def _fill(target: Tensor, value: Scalar) -> int | None:

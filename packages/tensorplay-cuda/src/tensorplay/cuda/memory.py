@@ -44,24 +44,21 @@ from ._summary import nested, summary
 from ._tables import STATISTICS
 from .device import CURRENT, DeviceArgument, device_index
 
-_ALLOCATED = STATISTICS.index("allocated_bytes.all.current")
-_MAX_ALLOCATED = STATISTICS.index("allocated_bytes.all.peak")
-_RESERVED = STATISTICS.index("reserved_bytes.all.current")
-_MAX_RESERVED = STATISTICS.index("reserved_bytes.all.peak")
+_KEYS = {name: key for key, name in enumerate(STATISTICS)}
 
 _set_allocator_settings = set_allocator_settings  # torch's name
 
-_SORTED = sorted((name, key) for key, name in enumerate(STATISTICS))
+_SORTED = sorted(_KEYS.items())
 
 
 def memory_allocated(device: DeviceArgument = None) -> int:
     """Bytes of the blocks that live tensors occupy: requests rounded up to 512 bytes."""
-    return _statistic(_ALLOCATED, device)
+    return memory_stat("allocated_bytes.all.current", device)
 
 
 def memory_reserved(device: DeviceArgument = None) -> int:
     """Bytes that the allocator holds from the driver, used or cached."""
-    return _statistic(_RESERVED, device)
+    return memory_stat("reserved_bytes.all.current", device)
 
 
 def max_memory_allocated(device: DeviceArgument = None) -> int:
@@ -69,12 +66,12 @@ def max_memory_allocated(device: DeviceArgument = None) -> int:
 
     With several threads off by at most 1 MiB for each of them (see `memory_stats`).
     """
-    return _statistic(_MAX_ALLOCATED, device)
+    return memory_stat("allocated_bytes.all.peak", device)
 
 
 def max_memory_reserved(device: DeviceArgument = None) -> int:
     """Peak of `memory_reserved` since the start or the last `reset_peak_memory_stats`."""
-    return _statistic(_MAX_RESERVED, device)
+    return memory_stat("reserved_bytes.all.peak", device)
 
 
 def memory_stats(device: DeviceArgument = None) -> dict[str, int]:
@@ -165,10 +162,11 @@ def mem_get_info(device: DeviceArgument = None) -> tuple[int, int]:
     return int(free[0]), int(total[0])
 
 
-def _statistic(key: int, device: DeviceArgument) -> int:
+def memory_stat(name: str, device: DeviceArgument = None) -> int:
+    """One statistic of `memory_stats`, at a fraction of the time (`tp_memory_stat`)."""
     index = CURRENT if device is None else device_index(device)
     if not native.is_started:
         return 0
-    value: int = native.tp_memory_stat(index, key)
+    value: int = native.tp_memory_stat(index, _KEYS[name])
     check(value)
     return value

@@ -1,0 +1,151 @@
+"""Device-agnostic random-number helpers for the current accelerator.
+
+Every device has a generator of its own, and so has the host, which is not meant here; equal seeds give equal numbers on
+all of them (docs/design/random.md). A device is a device object, a text such as ``"cuda:1"``, an integer index, or None
+for the current device. Nothing here starts one. Seeding without an accelerator does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import SupportsIndex
+
+from tensorplay._backend import Backend
+from tensorplay._device import DeviceLike
+from tensorplay._plugins import seed_backend
+from tensorplay._rng_state import packed, seed_by_chance, seed_number, unpacked
+from tensorplay._tensor import Tensor
+from tensorplay.errors import InvalidArgumentError
+from tensorplay.random import fork_rng
+
+from ._current import accelerator, index_or_none, needed
+from .device import device_count
+
+__all__ = [
+    "fork_rng",
+    "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
+    "manual_seed",
+    "manual_seed_all",
+    "seed",
+    "seed_all",
+    "set_rng_state",
+    "set_rng_state_all",
+]
+
+
+def manual_seed(seed: SupportsIndex) -> None:
+    """Seeds the current device's generator.
+
+    Parameters
+    ----------
+    seed : int
+        -2**63 to 2**64 - 1; a negative seed means the positive one with the same 64 bits.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Another number.
+    DTypeError
+        No integer.
+    """
+    number, backend = seed_number(seed), accelerator()
+    if backend is not None:
+        backend.seed(backend.current_device(), number)
+
+
+def manual_seed_all(seed: SupportsIndex) -> None:
+    """Seeds the generators of all visible devices alike, and not the host's; takes what `manual_seed` takes."""
+    number, backend = seed_number(seed), accelerator()
+    if backend is not None:
+        seed_backend(backend, number)
+
+
+def seed() -> int:
+    """Seeds the current device's generator by chance and returns the seed."""
+    chosen = seed_by_chance()
+    manual_seed(chosen)
+    return chosen
+
+
+def seed_all() -> int:
+    """Seeds the generators of all visible devices alike, by chance, and returns the seed."""
+    chosen = seed_by_chance()
+    manual_seed_all(chosen)
+    return chosen
+
+
+def initial_seed() -> int:
+    """The seed of the current device's generator.
+
+    Raises
+    ------
+    BackendUnavailableError
+        A RuntimeError, without an accelerator or a device of it.
+    """
+    backend = needed("initial_seed")
+    return backend.get_rng_state(backend.current_device())[0]
+
+
+def get_rng_state(device: DeviceLike | None = None) -> Tensor:
+    """The state of one device's generator: 16 bytes, a tensor of uint8 on the host.
+
+    Raises
+    ------
+    BackendUnavailableError
+        A RuntimeError, without an accelerator or a device of it.
+    InvalidArgumentError
+        A ValueError, for a device of another type or an index out of range.
+    """
+    backend = needed("get_rng_state")
+    return packed(backend.get_rng_state(_index("get_rng_state", backend, device)))
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """The states of the generators of all visible devices, and not the host's."""
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state(new_state: Tensor, device: DeviceLike | None = None) -> None:
+    """Sets the state of one device's generator.
+
+    Parameters
+    ----------
+    new_state : Tensor
+        As `get_rng_state` gives it, of any device, or the host; 8 bytes are a seed.
+    device : int, str or Device, optional
+        The current device by default.
+
+    Raises
+    ------
+    BackendUnavailableError
+        A RuntimeError, without an accelerator or a device of it.
+    InvalidArgumentError, DTypeError
+        A ValueError or a TypeError: no such state or device. The generator is unchanged.
+    """
+    backend = needed("set_rng_state")
+    index = _index("set_rng_state", backend, device)
+    backend.set_rng_state(index, *unpacked(new_state))
+
+
+def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
+    """Sets the states of the generators of all visible devices: one state for each.
+
+    Raises
+    ------
+    InvalidArgumentError, DTypeError
+        Another number of states, or something else than states. No generator is changed.
+    """
+    states, count = [unpacked(state) for state in new_states], device_count()
+    if len(states) != count:
+        raise InvalidArgumentError(
+            f"set_rng_state_all: got {len(states)} states, expected one for each of {count} devices"
+        )
+    for index, (seed, offset) in enumerate(states):
+        needed("set_rng_state_all").set_rng_state(index, seed, offset)
+
+
+def _index(operation: str, backend: Backend, device: DeviceLike | None) -> int:
+    index = index_or_none(operation, device)
+    return backend.current_device() if index is None else index

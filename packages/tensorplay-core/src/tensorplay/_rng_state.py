@@ -1,0 +1,74 @@
+"""Seeds and states of generators, as programs see them. docs/design/random.md says what the numbers mean."""
+
+from __future__ import annotations
+
+import os
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ._data import from_numpy
+from ._tensor import Tensor
+from .errors import DTypeError, InvalidArgumentError
+
+#: The seed of a generator that nobody has seeded.
+DEFAULT_SEED = 67280421310721
+
+_MIN_SEED, _MAX_SEED = -(2**63), 2**64 - 1
+
+
+def seed_number(seed: Any) -> int:
+    """The 64 bits of what a user seeds with; a negative number means the positive one with the same bits.
+
+    Raises
+    ------
+    DTypeError
+        No integer.
+    InvalidArgumentError
+        An integer outside -2**63 to 2**64 - 1.
+    """
+    try:
+        number = index(seed)
+    except TypeError:
+        raise DTypeError(f"manual_seed: got {seed!r}, expected an integer") from None
+    if not _MIN_SEED <= number <= _MAX_SEED:
+        raise InvalidArgumentError(f"manual_seed: got {number}, expected {_MIN_SEED} to {_MAX_SEED}")
+    return number & _MAX_SEED
+
+
+def seed_by_chance() -> int:
+    """A seed of 64 bits that nobody can predict."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
+def packed(state: tuple[int, int]) -> Tensor:
+    """Seed and offset as a tensor of 16 bytes on the host: two numbers of 64 bits in the machine's order."""
+    return from_numpy(np.array(state, np.uint64).view(np.uint8))
+
+
+def unpacked(state: Any) -> tuple[int, int]:
+    """Seed and offset of what `packed` made; 8 bytes are a seed, with offset 0.
+
+    Raises
+    ------
+    DTypeError
+        No tensor, or not of uint8.
+    InvalidArgumentError
+        A tensor that is not on the host, another size, or an offset that is no multiple of 4.
+    """
+    operation = "set_rng_state"
+    if not isinstance(state, Tensor):
+        raise DTypeError(f"{operation}: got {type(state).__name__}, expected a tensor that get_rng_state gave")
+    if state.dtype.name != "uint8":
+        raise DTypeError(f"{operation}: got a tensor of {state.dtype.name}, expected uint8")
+    if not state.is_cpu or state.shape not in ((8,), (16,)):
+        raise InvalidArgumentError(
+            f"{operation}: got a tensor of shape {state.shape} on {state.device}, expected 16 bytes on the host (seed "
+            "and offset), or 8 (a seed)"
+        )
+    seed, *rest = np.ascontiguousarray(state.numpy()).view(np.uint64).tolist()
+    offset = rest[0] if rest else 0
+    if offset % 4:
+        raise InvalidArgumentError(f"{operation}: got offset {offset}, expected a multiple of 4")
+    return seed, offset
