@@ -1,159 +1,266 @@
-"""The facade, over a backend made for these tests and over whatever is installed."""
+"""Devices through the facade: which there are, how they are named, which one is current."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from helpers import fresh
 
 import tensorplay
-from tensorplay import accelerator
-from tensorplay.accelerator import _current
-from tensorplay.accelerator import device as facade
+from tensorplay import _plugins, accelerator
 from tensorplay.errors import BackendUnavailableError, DTypeError, InvalidArgumentError
 
+from .conftest import Place
 
-class Recorder:
-    """Stands where a backend would: two devices of type "cuda", and a list of the calls."""
+Call = Callable[[Any], Any]
 
-    type = "cuda"
+#: Everything that takes a device, and what may be left out.
+READERS: dict[str, Call] = {
+    "synchronize": accelerator.synchronize,
+    "current_stream": accelerator.current_stream,
+    "get_device_capability": accelerator.get_device_capability,
+    "get_memory_info": accelerator.get_memory_info,
+    "memory_stats": accelerator.memory_stats,
+    "memory_allocated": accelerator.memory_allocated,
+    "max_memory_allocated": accelerator.max_memory_allocated,
+    "memory_reserved": accelerator.memory_reserved,
+    "max_memory_reserved": accelerator.max_memory_reserved,
+    "reset_peak_memory_stats": accelerator.reset_peak_memory_stats,
+    "reset_accumulated_memory_stats": accelerator.reset_accumulated_memory_stats,
+    "get_rng_state": accelerator.random.get_rng_state,
+    "set_rng_state": lambda device: accelerator.random.set_rng_state(
+        tensorplay.zeros(16, dtype=tensorplay.uint8), device
+    ),
+}
+SETTERS: dict[str, Call] = {"set_device_index": accelerator.set_device_index, "device_index": accelerator.device_index}
 
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, int | None]] = []
-        self.available = True
+BAD_SPELLINGS = [
+    "cuda:2 cuda:3", "cuda0", "cuda:", "cuda:-1", "cuda:01", "cuda: 1", " cuda", "CUDA:0", "cuda:1.0",
+    "cuda:99999999999", "", "cpu:-1", "gpu",
+]  # fmt: skip
 
-    def is_available(self) -> bool:
-        return self.available
-
-    def device_count(self) -> int:
-        return 2 if self.available else 0
-
-    def current_device(self) -> int:
-        return 1
-
-    def set_device(self, index: int) -> None:
-        self.calls.append(("set_device", index))
-
-    def synchronize(self, index: int | None) -> None:
-        self.calls.append(("synchronize", index))
-
-
-@pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    """The facade finds a Recorder."""
-    backend = Recorder()
-    for module in (_current, facade):
-        monkeypatch.setattr(module, "accelerator_type", lambda: "cuda")
-    monkeypatch.setattr(_current, "find", lambda kind: backend)
-    return backend
+readers = pytest.mark.parametrize("call", READERS.values(), ids=READERS)
+all_calls = pytest.mark.parametrize("call", [*READERS.values(), *SETTERS.values()], ids=[*READERS, *SETTERS])
 
 
-@pytest.fixture
-def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The facade finds no accelerator."""
-    for module in (_current, facade):
-        monkeypatch.setattr(module, "accelerator_type", lambda: None)
+def entered(index: Any) -> None:
+    with accelerator.device_index(index):
+        pass
 
 
-def test_queries_forward(recorder: Recorder) -> None:
+# -- what there is -----------------------------------------------------------------------------------------
+
+
+def test_questions(place: Place) -> None:
     found = accelerator.current_accelerator()
-    assert found == tensorplay.device("cuda")
-    assert found.index is None
-    assert accelerator.is_available()
-    assert accelerator.device_count() == 2
-    assert accelerator.current_device_index() == 1
-    assert accelerator.current_accelerator(check_available=True) == tensorplay.device("cuda")
+    assert found == (None if place.type is None else tensorplay.device(place.type))
+    assert accelerator.current_accelerator(check_available=True) == found
+    assert found is None or found.index is None
+    assert accelerator.is_available() is (place.count > 0)
+    assert accelerator.device_count() == place.count
+    with place.needs():
+        assert accelerator.current_device_index() == 0
 
 
-def test_an_accelerator_that_does_not_work_is_named_unless_asked_to_check(recorder: Recorder) -> None:
-    recorder.available = False
-    assert accelerator.current_accelerator() == tensorplay.device("cuda")
+def test_an_accelerator_that_does_not_work_is_named_unless_asked_to_check(
+    here: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = _plugins.get(here.type or "")
+    monkeypatch.setattr(type(backend), "is_available", lambda self: False)
+    assert accelerator.current_accelerator() == tensorplay.device(backend.type)
     assert accelerator.current_accelerator(check_available=True) is None
     assert not accelerator.is_available()
-    assert accelerator.device_count() == 0
 
 
-@pytest.mark.parametrize(
-    ("device", "index"),
-    [(None, None), (1, 1), (np.int64(1), 1), (-1, -1), ("cuda", None), ("cuda:1", 1), (tensorplay.device("cuda:0"), 0)],
-)
-def test_device_arguments(recorder: Recorder, device: object, index: int | None) -> None:
-    accelerator.synchronize(device)  # type: ignore[arg-type]
-    accelerator.synchronize(device=device)  # type: ignore[arg-type]
-    assert recorder.calls == [("synchronize", index)] * 2
+# -- how a device is named -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("device", [1, "cuda:1", tensorplay.device("cuda", 1)])
-def test_set_device_index(recorder: Recorder, device: object) -> None:
-    accelerator.set_device_index(device)  # type: ignore[arg-type]
-    accelerator.set_device_index(-1)
-    assert recorder.calls == [("set_device", 1), ("set_device", -1)]
+@readers
+def test_every_spelling_is_taken(here: Place, call: Call) -> None:
+    for device in (None, here.last, np.int64(here.last), here.type, tensorplay.device(here.type or "")):
+        call(device)
+    for device in here.spellings(here.last):
+        call(device)
 
 
-@pytest.mark.parametrize("device", [None, "cuda", tensorplay.device("cuda")])
-def test_set_device_index_needs_an_index(recorder: Recorder, device: object) -> None:
-    with pytest.raises(ValueError, match="expected a device with an index"):
-        accelerator.set_device_index(device)  # type: ignore[arg-type]
-    assert recorder.calls == []
-
-
-@pytest.mark.parametrize("device", ["cpu", "gpu", "cuda:-1", "cuda:", "", " cuda", "CUDA:0", "cuda:01"])
-def test_bad_devices_are_value_errors(recorder: Recorder, device: str) -> None:
-    for call in (accelerator.synchronize, accelerator.set_device_index, accelerator.get_device_capability):
-        with pytest.raises(ValueError, match="device"):
+@all_calls
+def test_a_type_without_an_accelerator_is_a_runtime_error(nothing: None, call: Call) -> None:
+    for device in ("cuda", "cuda:0", tensorplay.device("cuda", 0), "cpu"):
+        with pytest.raises(BackendUnavailableError, match="no accelerator") as caught:
             call(device)
-    assert recorder.calls == []
+        assert not isinstance(caught.value, ValueError)
 
 
-@pytest.mark.parametrize("device", [1.0, True, [0]])
-def test_bad_types_are_type_errors(recorder: Recorder, device: object) -> None:
-    with pytest.raises(DTypeError, match="synchronize"):
-        accelerator.synchronize(device)  # type: ignore[arg-type]
+@all_calls
+def test_another_type_is_a_value_error(here: Place, call: Call) -> None:
+    for device in ("cpu", "cpu:0", tensorplay.device("cpu")):
+        with pytest.raises(ValueError, match=f"got a device of type 'cpu', expected '{here.type}'"):
+            call(device)
 
 
-def test_capability(recorder: Recorder) -> None:
-    supported = accelerator.get_device_capability("cuda:1")["supported_dtypes"]
-    assert {tensorplay.float32, tensorplay.float16, tensorplay.bool} <= supported
-    with pytest.raises(InvalidArgumentError, match="device 2 asked for, 2 visible"):
-        accelerator.get_device_capability(2)
+@all_calls
+def test_a_bad_spelling_is_a_value_error_that_shows_it(place: Place, call: Call) -> None:
+    for device in BAD_SPELLINGS:
+        with pytest.raises(InvalidArgumentError, match=r"^device: got ") as caught:
+            call(device)
+        assert repr(device) in str(caught.value)
 
 
-def test_without_an_accelerator(nothing: None) -> None:
-    assert accelerator.current_accelerator() is None
-    assert accelerator.current_accelerator(check_available=True) is None
-    assert not accelerator.is_available()
-    assert accelerator.device_count() == 0
-    for call in (
-        accelerator.current_device_index,
-        accelerator.synchronize,
-        accelerator.get_device_capability,
-        lambda: accelerator.set_device_index(0),
-        lambda: accelerator.synchronize("cuda:0"),
-    ):
-        with pytest.raises(BackendUnavailableError, match="no accelerator"):
+@all_calls
+def test_another_object_is_a_type_error(place: Place, call: Call) -> None:
+    for device in (1.0, True, [0], b"cuda"):
+        with pytest.raises(DTypeError, match="expected a device, a text such as"):
+            call(device)
+
+
+@pytest.mark.parametrize("call", [*READERS.values(), accelerator.set_device_index, entered],
+                         ids=[*READERS, *SETTERS])  # fmt: skip
+def test_an_index_past_the_end_is_refused_alike_and_changes_nothing(here: Place, call: Call) -> None:
+    before = accelerator.random.get_rng_state_all()
+    for index in (here.count, 99, 127, 128, 255, 256, 2**31 - 1, 2**40, -1, -2):
+        if index < 0 and call in (accelerator.set_device_index, entered):
+            call(index)
+        else:
+            with pytest.raises(InvalidArgumentError, match=f"device {index} asked for, {here.count} visible"):
+                call(index)
+    for device in here.spellings(99):
+        with pytest.raises(InvalidArgumentError, match=f"device 99 asked for, {here.count} visible"):
+            call(device)
+    assert accelerator.current_device_index() == 0
+    after = accelerator.random.get_rng_state_all()
+    assert [state.tolist() for state in after] == [state.tolist() for state in before]
+
+
+# -- which one is current ------------------------------------------------------------------------------------
+
+
+def test_a_device_is_made_current(here: Place) -> None:
+    for device in (here.last, *here.spellings(here.last)):
+        accelerator.set_device_index(0)
+        accelerator.set_device_index(device)
+        assert accelerator.current_device_index() == here.last
+        assert tensorplay.ones(1, device=here.type).device == tensorplay.device(here.type or "", here.last)
+    accelerator.set_device_index(-1)
+    assert accelerator.current_device_index() == here.last
+
+
+def test_the_current_device_needs_an_accelerator(place: Place) -> None:
+    for call in (lambda: accelerator.set_device_index(0), lambda: entered(0), accelerator.current_device_index):
+        with place.needs():
             call()
 
 
-def test_agrees_with_the_installed_accelerator() -> None:
-    cuda = pytest.importorskip("tensorplay.cuda")
-    assert accelerator.is_available() == cuda.is_available()
-    assert accelerator.device_count() == cuda.device_count()
-    if cuda.is_available():
-        assert accelerator.current_device_index() == cuda.current_device()
-        last = cuda.device_count() - 1
-        accelerator.set_device_index(last)
-        assert cuda.current_device() == last
-        accelerator.set_device_index("cuda:0")
-        accelerator.synchronize(last)
-        for call in (accelerator.set_device_index, accelerator.synchronize, accelerator.get_device_capability):
-            with pytest.raises(InvalidArgumentError, match=f"device 99 asked for, {last + 1} visible"):
-                call(99)
-        assert cuda.current_device() == 0
+@pytest.mark.parametrize("call", [accelerator.set_device_index, accelerator.device_index])
+def test_a_device_without_an_index_cannot_be_made_current(here: Place, call: Call) -> None:
+    for device in (here.type, tensorplay.device(here.type or "")):
+        with pytest.raises(ValueError, match="expected a device with an index"):
+            call(device)
+
+
+def test_none_cannot_be_made_current(place: Place) -> None:
+    with pytest.raises(ValueError, match="set_device_index: got None, expected a device with an index"):
+        accelerator.set_device_index(None)  # type: ignore[arg-type]
+
+
+def test_the_context_puts_the_former_device_back(two: Place) -> None:
+    for device in (1, *two.spellings(1)):
+        context = accelerator.device_index(device)
+        with context, accelerator.device_index(0):
+            with context:
+                assert accelerator.current_device_index() == 1
+            assert accelerator.current_device_index() == 0
+        with pytest.raises(ZeroDivisionError), context:
+            1 / 0  # noqa: B018
+        assert accelerator.current_device_index() == 0
+
+
+def test_the_context_of_nothing_does_nothing(place: Place) -> None:
+    with accelerator.device_index(None), accelerator.device_index(-1):
+        pass
+    if place.count > 1:
+        with accelerator.device_index(None):
+            accelerator.set_device_index(1)
+        assert accelerator.current_device_index() == 1
+
+
+def test_each_thread_has_a_current_device(two: Place) -> None:
+    found = []
+
+    def work() -> None:
+        found.append(accelerator.current_device_index())
+        accelerator.set_device_index(0)
+
+    accelerator.set_device_index(1)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [0]
+    assert accelerator.current_device_index() == 1
+
+
+def test_old_names_work_and_warn(place: Place) -> None:
+    with pytest.warns(FutureWarning, match="use current_device_index"), place.needs():
+        assert accelerator.current_device_idx() == accelerator.current_device_index()
+    with pytest.warns(FutureWarning, match="use set_device_index"), place.needs():
+        accelerator.set_device_idx(place.last)
+    assert place.type is None or accelerator.current_device_index() == place.last
+
+
+# -- what a device can do ------------------------------------------------------------------------------------
+
+
+def test_supported_dtypes_can_be_allocated(here: Place) -> None:
+    supported = accelerator.get_device_capability(here.last)["supported_dtypes"]
+    assert {tensorplay.float32, tensorplay.float16, tensorplay.bool} <= supported
+    for dtype in supported:
+        assert tensorplay.zeros(2, dtype=dtype, device=here.spellings(here.last)[0]).dtype == dtype
+    assert (tensorplay.complex64 in supported) is (here.type != "fake")
+
+
+def test_a_device_is_asked_once_for_what_it_can(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = accelerator.get_device_capability()
+    monkeypatch.setattr(type(_plugins.get(here.type or "")), "supported_dtypes", None)
+    again = accelerator.get_device_capability(0)
+    assert again == first
+    again["supported_dtypes"].clear()  # the caller's own
+    assert accelerator.get_device_capability() == first
+
+
+def test_capability_needs_an_accelerator(place: Place) -> None:
+    with place.needs():
+        accelerator.get_device_capability()
+
+
+# -- what starts what ----------------------------------------------------------------------------------------
 
 
 def test_import_loads_no_backend() -> None:
     program = "import sys, tensorplay.accelerator; print('tensorplay.cuda._backend' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert fresh.run(program) == "False\n"
+
+
+def test_questions_and_waits_start_nothing() -> None:
+    cuda = pytest.importorskip("tensorplay.cuda")
+    if not cuda.is_available():
+        pytest.skip("no CUDA device")
+    program = """
+        from tensorplay import accelerator, cuda
+        assert accelerator.is_available()
+        accelerator.synchronize()
+        accelerator.get_device_capability()
+        accelerator.memory_stats("cuda")
+        accelerator.max_memory_reserved()
+        accelerator.reset_peak_memory_stats()
+        accelerator.empty_cache()
+        accelerator.empty_host_cache()
+        accelerator.random.manual_seed_all(3)
+        accelerator.random.set_rng_state_all(accelerator.random.get_rng_state_all())
+        with accelerator.random.fork_rng():
+            accelerator.random.seed()
+        print(accelerator.random.initial_seed(), cuda.is_initialized())
+    """
+    assert fresh.run(program, TENSORPLAY_ACCELERATOR=None) == "3 False\n"

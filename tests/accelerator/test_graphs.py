@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -11,26 +10,10 @@ import pytest
 
 import tensorplay
 from tensorplay import accelerator
-from tensorplay.accelerator import _current
+from tensorplay.accelerator import graphs
 from tensorplay.errors import BackendUnavailableError, StateError
 
-#: The specification's list of the class `Graph`, word for word.
-SPECIFIED = {
-    "Graph": "(keep_graph: bool = False, *, pool: Any = None, capture_error_mode: str = 'global')",
-    "begin_capture_to_if_node": "(scalar_pred)",
-    "begin_capture_to_while_node": "(scalar_pred)",
-    "capture_begin": "(pool: Any = '__unset__', capture_error_mode: Any = '__unset__', stream: Any = None) → None",
-    "capture_end": "()",
-    "debug_dump": "(path)",
-    "enable_debug_mode": "()",
-    "end_capture_to_conditional_node": "()",
-    "instantiate": "()",
-    "pool": "()",
-    "replay": "(stream=None)",
-    "reset": "()",
-    "set_conditional_handle_for_current_node": "(scalar_pred)",
-    "stage_and_launch": "(static_inputs, inputs)",
-}
+from .conftest import Place
 
 
 class Calls:
@@ -82,28 +65,8 @@ class Recorder:
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """The facade finds a Recorder."""
     backend = Recorder()
-    monkeypatch.setattr(_current, "accelerator_type", lambda: "cuda")
-    monkeypatch.setattr(_current, "find", lambda kind: backend)
+    monkeypatch.setattr(graphs, "needed", lambda operation: backend)
     return backend
-
-
-def words(call: Any, like: str) -> str:
-    """A signature without what `self` adds, with types and result where the text beside it has some."""
-    found = inspect.signature(call, eval_str=True)
-    empty = inspect.Signature.empty
-    parameters = [
-        parameter if ": " in like else parameter.replace(annotation=empty)
-        for parameter in found.parameters.values()
-        if parameter.name != "self"
-    ]
-    returns = found.return_annotation if "→" in like else empty
-    return str(inspect.Signature(parameters, return_annotation=returns)).replace("typing.", "").replace("->", "→")
-
-
-@pytest.mark.parametrize("name", SPECIFIED)
-def test_signatures_are_those_of_the_specification(name: str) -> None:
-    call = accelerator.Graph if name == "Graph" else getattr(accelerator.Graph, name)
-    assert words(call, SPECIFIED[name]) == SPECIFIED[name]
 
 
 def test_the_graph_is_what_the_module_and_the_package_name() -> None:
@@ -189,137 +152,141 @@ def test_the_pool_handle_is_the_backends(recorder: Recorder) -> None:
     assert accelerator.graphs.graph_pool_handle() == "handle"
 
 
-def test_without_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_current, "accelerator_type", lambda: None)
+def test_graphs_need_an_accelerator(place: Place) -> None:
     for call in (accelerator.Graph, accelerator.graphs.graph_pool_handle):
-        with pytest.raises(BackendUnavailableError, match="no accelerator"):
+        with place.needs():
             call()
 
 
 def test_a_backend_without_graphs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     host = tensorplay.zeros(1)._backend
-    monkeypatch.setattr(_current, "accelerator_type", lambda: "cpu")
-    monkeypatch.setattr(_current, "find", lambda kind: host)
+    monkeypatch.setattr(graphs, "needed", lambda operation: host)
     for call in (accelerator.Graph, accelerator.graphs.graph_pool_handle):
         with pytest.raises(BackendUnavailableError, match="the backend of type 'cpu' has no graphs"):
             call()
 
 
-@pytest.mark.skipif(not accelerator.is_available(), reason="no accelerator")
-class TestInstalled:
-    """Over the accelerator that is there."""
+@pytest.fixture
+def kind(here: Place) -> str:
+    """The accelerator's type; a stream that can be captured is current."""
+    accelerator.set_stream(here.new_stream())
+    return here.type or ""
 
-    kind = str(accelerator.current_accelerator())
 
-    @pytest.fixture(autouse=True)
-    def side_stream(self) -> Any:
-        """A stream that can be captured is current: the facade has no streams of its own."""
-        streams = pytest.importorskip(f"tensorplay.{self.kind}")
-        with streams.stream(streams.Stream()):
-            yield
+def test_a_replay_does_the_captured_work_again(kind: str) -> None:
+    x = tensorplay.zeros(5, device=kind)
+    with accelerator.Graph() as g:
+        y = (x + 1) * 2
+    for value in (3.0, -1.5):
+        x.fill_(value)
+        y.fill_(float("nan"))
+        g.replay()
+        assert y.tolist() == [(value + 1) * 2] * 5
 
-    def test_a_replay_does_the_captured_work_again(self) -> None:
-        x = tensorplay.zeros(5, device=self.kind)
-        with accelerator.Graph() as g:
-            y = (x + 1) * 2
-        for value in (3.0, -1.5):
-            x.fill_(value)
-            y.fill_(float("nan"))
-            g.replay()
-            assert y.tolist() == [(value + 1) * 2] * 5
 
-    def test_begin_and_end_without_a_block(self) -> None:
-        x = tensorplay.zeros(5, device=self.kind)
-        g = accelerator.Graph()
-        g.capture_begin(capture_error_mode="relaxed")
+def test_begin_and_end_without_a_block(kind: str) -> None:
+    x = tensorplay.zeros(5, device=kind)
+    g = accelerator.Graph()
+    g.capture_begin(capture_error_mode="relaxed")
+    y = x + 1
+    g.capture_end()
+    g.instantiate()
+    g.replay()
+    assert y.tolist() == [1] * 5
+
+
+def test_the_default_stream_is_refused_with_the_way_out(here: Place) -> None:
+    for begin in (accelerator.Graph().capture_begin, accelerator.Graph().__enter__):
+        with pytest.raises(StateError, match="default stream cannot be captured: make another.* stream="):
+            begin()
+    g = accelerator.Graph()
+    g.capture_begin(stream=here.new_stream())
+    x = tensorplay.ones(3, device=here.type)
+    g.capture_end()
+    g.replay()
+    assert x.tolist() == [1] * 3
+
+
+def test_a_second_block_of_a_graph_leaves_the_first_alone(kind: str) -> None:
+    x = tensorplay.zeros(5, device=kind)
+    with accelerator.Graph() as g:
         y = x + 1
-        g.capture_end()
-        g.instantiate()
+        with pytest.raises(StateError, match="a capture of this graph is underway"):
+            g.__enter__()
+    with pytest.raises(StateError, match="has a capture already: reset"), g:
+        pass
+    g.replay()
+    assert y.tolist() == [1] * 5
+
+
+def test_inputs_are_staged(kind: str) -> None:
+    x = tensorplay.zeros(5, device=kind)
+    with accelerator.Graph() as g:
+        y = x + 1
+    for value in (3.0, -1.5):
+        g.stage_and_launch([x], [tensorplay.full((5,), value, device=kind)])
+        assert y.tolist() == [value + 1] * 5
+
+
+def test_bodies_run_as_their_predicates_say(kind: str) -> None:
+    x, n = tensorplay.zeros(5, device=kind), tensorplay.zeros((), dtype=tensorplay.int64, device=kind)
+    wanted, going = (tensorplay.zeros((), dtype=tensorplay.bool, device=kind) for _ in range(2))
+    with accelerator.Graph() as g:
+        with g.if_(wanted):
+            x.add_(1)
+        g.begin_capture_to_if_node(wanted)
+        x.mul_(10)
+        g.end_capture_to_conditional_node()
+        with g.while_(going):
+            n.add_(1)
+            going.copy_(n < 4)
+        g.begin_capture_to_while_node(wanted)
+        x.add_(0.5)
+        g.set_conditional_handle_for_current_node(going)
+        g.end_capture_to_conditional_node()
+    for value, expected in ((False, 0.0), (True, 10.5), (False, 10.5)):
+        wanted.fill_(value)
+        going.fill_(True)
+        n.fill_(0)
         g.replay()
-        assert y.tolist() == [1] * 5
+        assert (x.tolist(), n.item()) == ([expected] * 5, 4)
 
-    def test_the_default_stream_is_refused_with_the_way_out(self) -> None:
-        streams = pytest.importorskip(f"tensorplay.{self.kind}")
-        with streams.stream(streams.default_stream()):
-            for begin in (accelerator.Graph().capture_begin, accelerator.Graph().__enter__):
-                with pytest.raises(StateError, match="default stream cannot be captured: make another .* stream="):
-                    begin()
 
-    def test_a_second_block_of_a_graph_leaves_the_first_alone(self) -> None:
-        x = tensorplay.zeros(5, device=self.kind)
-        with accelerator.Graph() as g:
-            y = x + 1
-            with pytest.raises(StateError, match="a capture of this graph is underway"):
-                g.__enter__()
-        with pytest.raises(StateError, match="has a capture already: reset"), g:
-            pass
-        g.replay()
-        assert y.tolist() == [1] * 5
+def test_a_graph_is_dumped(kind: str, tmp_path: Path) -> None:
+    with accelerator.Graph() as g:
+        _ = tensorplay.ones(5, device=kind) + 1
+    g.enable_debug_mode()
+    g.debug_dump(tmp_path / "graph.dot")
+    assert (tmp_path / "graph.dot").read_text().startswith("digraph")
 
-    def test_inputs_are_staged(self) -> None:
-        x = tensorplay.zeros(5, device=self.kind)
-        with accelerator.Graph() as g:
-            y = x + 1
-        for value in (3.0, -1.5):
-            g.stage_and_launch([x], [tensorplay.full((5,), value, device=self.kind)])
-            assert y.tolist() == [value + 1] * 5
 
-    def test_bodies_run_as_their_predicates_say(self) -> None:
-        x, n = tensorplay.zeros(5, device=self.kind), tensorplay.zeros((), dtype=tensorplay.int64, device=self.kind)
-        wanted, going = (tensorplay.zeros((), dtype=tensorplay.bool, device=self.kind) for _ in range(2))
-        with accelerator.Graph() as g:
-            with g.if_(wanted):
-                x.add_(1)
-            g.begin_capture_to_if_node(wanted)
-            x.mul_(10)
-            g.end_capture_to_conditional_node()
-            with g.while_(going):
-                n.add_(1)
-                going.copy_(n < 4)
-            g.begin_capture_to_while_node(wanted)
-            x.add_(0.5)
-            g.set_conditional_handle_for_current_node(going)
-            g.end_capture_to_conditional_node()
-        for value, expected in ((False, 0.0), (True, 10.5), (False, 10.5)):
-            wanted.fill_(value)
-            going.fill_(True)
-            n.fill_(0)
-            g.replay()
-            assert (x.tolist(), n.item()) == ([expected] * 5, 4)
-
-    def test_a_graph_is_dumped(self, tmp_path: Path) -> None:
-        with accelerator.Graph() as g:
-            _ = tensorplay.ones(5, device=self.kind) + 1
-        g.enable_debug_mode()
-        g.debug_dump(tmp_path / "graph.dot")
-        assert (tmp_path / "graph.dot").read_text().startswith("digraph")
-
-    def test_pools_are_shared_by_handle_by_graph_and_by_id(self) -> None:
-        handle = accelerator.graphs.graph_pool_handle()
-        graphs = [accelerator.Graph(pool=handle)]
-        kept = []
-        for _ in range(3):
-            with graphs[-1]:
-                kept.append(tensorplay.ones(5, device=self.kind))
-            assert graphs[-1].pool_id == handle
-            assert hash(graphs[-1].pool()) == hash(handle)
-            graphs.append(accelerator.Graph(pool=graphs[0] if len(graphs) == 1 else tuple(handle)))
-        assert len(tuple(handle)) == 2
-        for g, x in zip(graphs, kept, strict=False):
-            g.replay()
-            assert x.tolist() == [1] * 5
-
-    def test_an_exception_leaves_an_empty_graph(self) -> None:
-        g = accelerator.Graph()
-        with pytest.raises(ZeroDivisionError), g:
-            1 / 0  # noqa: B018
-        with g:
-            x = tensorplay.ones(5, device=self.kind)
+def test_pools_are_shared_by_handle_by_graph_and_by_id(kind: str) -> None:
+    handle = accelerator.graphs.graph_pool_handle()
+    made = [accelerator.Graph(pool=handle)]
+    kept = []
+    for _ in range(3):
+        with made[-1]:
+            kept.append(tensorplay.ones(5, device=kind))
+        assert made[-1].pool_id == handle
+        assert hash(made[-1].pool()) == hash(handle)
+        made.append(accelerator.Graph(pool=made[0] if len(made) == 1 else tuple(handle)))
+    assert len(tuple(handle)) == 2
+    for g, x in zip(made, kept, strict=False):
         g.replay()
         assert x.tolist() == [1] * 5
-        with pytest.raises(StateError, match="1 blocks of .* in use"):
-            g.reset()
-        del x
+
+
+def test_an_exception_leaves_an_empty_graph(kind: str) -> None:
+    g = accelerator.Graph()
+    with pytest.raises(ZeroDivisionError), g:
+        1 / 0  # noqa: B018
+    with g:
+        x = tensorplay.ones(5, device=kind)
+    g.replay()
+    assert x.tolist() == [1] * 5
+    with pytest.raises(StateError, match="1 blocks of .* in use"):
         g.reset()
-        with pytest.raises(StateError, match="nothing was captured"):
-            g.replay()
+    del x
+    g.reset()
+    with pytest.raises(StateError, match="nothing was captured"):
+        g.replay()

@@ -91,3 +91,118 @@ def test_seed_before_first_use_waits(gpu: None) -> None:
     """
     cuda.manual_seed(123)
     assert fresh.run(code) == f"123 {tp.rand(4, device='cuda').tolist()}\n"
+
+
+def test_a_seed_of_the_device_outlasts_an_earlier_one_of_everything(gpu: None) -> None:
+    """Core seeds a backend when it comes, with what was asked for before; that is earlier than this seed."""
+    code = """
+        import tensorplay as tp
+        from tensorplay import cuda
+        tp.manual_seed(1)
+        {}
+        assert not cuda.is_initialized()
+        first = tp.rand(4, device="cuda").tolist()
+        print(cuda.initial_seed(), first)
+    """
+    cuda.manual_seed(7)
+    numbers = tp.rand(4, device="cuda").tolist()
+    for call in ("cuda.manual_seed(7)", "cuda.set_rng_state(tp.tensor([7], dtype=tp.int64).view(tp.uint8))"):
+        assert fresh.run(code.format(call)) == f"7 {numbers}\n"
+    tp.manual_seed(1)
+    assert fresh.run(code.format("")) == f"1 {tp.rand(4, device='cuda').tolist()}\n"
+
+
+def test_states_before_first_use_wait(gpu: None) -> None:
+    code = """
+        import tensorplay as tp
+        from tensorplay import cuda
+        unseeded = cuda.get_rng_state().view(tp.int64).tolist()
+        state = tp.tensor([5, 8], dtype=tp.int64).view(tp.uint8)
+        with tp.random.fork_rng():
+            cuda.set_rng_state_all([state] * cuda.device_count())
+            inside = cuda.get_rng_state("cuda:0").view(tp.int64).tolist()
+        outside = cuda.get_rng_state().view(tp.int64).tolist()
+        cuda.set_rng_state(state)
+        assert not cuda.is_initialized()
+        numbers = tp.rand(4, device="cuda").tolist()
+        print(unseeded, inside, outside, numbers, cuda.get_rng_state().view(tp.int64).tolist())
+    """
+    cuda.set_rng_state(tp.tensor([5, 8], dtype=tp.int64).view(tp.uint8))
+    default = [67280421310721, 0]
+    expected = f"{default} [5, 8] {default} {tp.rand(4, device='cuda').tolist()} [5, 12]\n"
+    assert fresh.run(code) == expected
+
+
+def test_a_generator_that_nobody_seeded_is_the_same_before_and_after_the_start(gpu: None) -> None:
+    code = """
+        import tensorplay as tp
+        from tensorplay import cuda
+        before = cuda.get_rng_state().tolist()
+        cuda.synchronize(), tp.ones(1, device="cuda")
+        assert cuda.is_initialized()
+        print(cuda.get_rng_state().tolist() == before)
+    """
+    assert fresh.run(code) == "True\n"
+
+
+def test_states_cover_one_device_or_all(two_gpus: None) -> None:
+    host = tp.get_rng_state().tolist()
+    states = cuda.get_rng_state_all()
+    assert [state.shape for state in states] == [(16,)] * cuda.device_count()
+    first = [draw(0), draw(1)]
+    cuda.set_rng_state_all(states)
+    assert [draw(0), draw(1)] == first
+    cuda.set_rng_state(states[1], device="cuda:1")
+    assert [draw(0) != first[0], draw(1)] == [True, first[1]]
+    assert cuda.get_rng_state(1).tolist() != states[1].tolist()
+    assert tp.get_rng_state().tolist() == host
+    with pytest.raises(InvalidArgumentError, match="set_rng_state_all: got 1 states, expected one for each of"):
+        cuda.set_rng_state_all(states[:1])
+
+
+@pytest.mark.parametrize("call", [cuda.get_rng_state, cuda.initial_seed, cuda.get_rng_state_all])
+def test_states_need_a_device(call: Any) -> None:
+    code = f"""
+        from tensorplay import cuda
+        from tensorplay.errors import BackendUnavailableError
+        assert cuda.get_rng_state_all() == []
+        try:
+            cuda.{call.__name__}()
+        except BackendUnavailableError as error:
+            print(error)
+        cuda.manual_seed(3)
+        cuda.manual_seed_all(3)
+    """
+    expected = "" if call is cuda.get_rng_state_all else "get_rng_state: TENSORPLAY_CUDA_RUNTIME is none\n"
+    assert fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none") == expected
+
+
+def test_a_state_of_a_device_that_is_not_there_is_refused(gpu: None) -> None:
+    state = cuda.get_rng_state()
+    for call in (cuda.get_rng_state, lambda device: cuda.set_rng_state(state, device)):
+        with pytest.raises(InvalidArgumentError, match="device 99 asked for"):
+            call(99)
+
+
+def test_a_fork_of_devices_named_by_the_module(two_gpus: None) -> None:
+    assert cuda.random.fork_rng is tp.random.fork_rng
+    before = [state.tolist() for state in cuda.get_rng_state_all()]
+    with cuda.random.fork_rng(["cuda:1"]):
+        draw(0), draw(1)
+    after = [state.tolist() for state in cuda.get_rng_state_all()]
+    assert [after[0] == before[0], after[1] == before[1]] == [False, True]
+
+
+def test_forks_start_nothing() -> None:
+    code = """
+        import sys
+        import tensorplay as tp
+        for devices in (["cpu"], []):
+            with tp.random.fork_rng(devices):
+                tp.rand(2)
+        assert "tensorplay.cuda._backend" not in sys.modules
+        with tp.random.fork_rng():
+            tp.rand(2)
+        print(tp.cuda.is_initialized())
+    """
+    assert fresh.run(code) == "False\n"

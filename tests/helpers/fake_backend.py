@@ -196,6 +196,11 @@ class FakeBackend(_Methods):
                 del self._handles[key]
                 self._count(impl.index, "freed", self.storage_nbytes(impl))
 
+    def live(self, storages: list[tuple[int, int]]) -> int:
+        """How many of them a tensor still holds."""
+        with self._lock:
+            return sum(key in self._handles for key in storages)
+
     def do(
         self, index: int, name: str, call: Callable[[], Any], target: Tensor | None, operands: Sequence[Tensor]
     ) -> Any:
@@ -210,6 +215,7 @@ class FakeBackend(_Methods):
         storages = [operand._backend.storage_id(operand._impl) for operand in operands]
         if graph is not None and name != "empty" and unit.storage_id(result._impl) not in storages:
             graph.note(name, lambda: unit.copy_(result, call()))
+            graph.made.append((index, unit.storage_id(result._impl)))
         return self.wrap(index, result)
 
     def from_host(self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False) -> Tensor:

@@ -30,6 +30,7 @@ class Graph:
     def __init__(self, backend: FakeBackend) -> None:
         self._backend = backend
         self._pool: Any = None
+        self.made: list[tuple[int, int]] = []  # device and storage of what the capture has allocated
         self._stream: Stream | None = None
         self._work: Work | None = None
         self._open: list[Work] = []
@@ -88,6 +89,10 @@ class Graph:
     def reset(self) -> None:
         if self._open:
             raise StateError("reset: a capture of this graph is underway")
+        live = self._backend.live(self.made)
+        if live:
+            raise StateError(f"reset: {live} blocks of the capture are in use: drop the tensors first")
+        self.made = []
         self._work = None
 
     def pool(self) -> Any:

@@ -64,6 +64,20 @@ def index_or_none(operation: str, device: DeviceLike | None) -> int | None:
     return parsed.index
 
 
+def on_device(operation: str, device: DeviceLike | None) -> tuple[Backend, int | None]:
+    """The accelerator's backend, and `index_or_none` of a device argument, which is looked at first.
+
+    Raises
+    ------
+    BackendUnavailableError
+        A RuntimeError, if there is no accelerator.
+    InvalidArgumentError, DTypeError
+        As `index_or_none`.
+    """
+    found = index_or_none(operation, device)
+    return needed(operation), found
+
+
 def named_index(operation: str, device: DeviceLike) -> int:
     """The index that a device argument names, which must have one.
 

@@ -13,7 +13,7 @@ from tensorplay._dtype import DType
 from tensorplay._plugins import accelerator_type
 from tensorplay.errors import BackendUnavailableError, InvalidArgumentError
 
-from ._current import accelerator, index_or_none, named_index, needed
+from ._current import accelerator, named_index, needed, on_device
 
 
 def current_accelerator(check_available: bool = False) -> Device | None:
@@ -158,8 +158,7 @@ def get_device_capability(device: DeviceLike | None = None) -> dict[str, Any]:
     InvalidArgumentError
         A ValueError, for a device of another type or an index out of range.
     """
-    backend = needed("get_device_capability")
-    index = index_or_none("get_device_capability", device)
+    backend, index = on_device("get_device_capability", device)
     if index is None:
         index = backend.current_device()
     visible = backend.device_count()

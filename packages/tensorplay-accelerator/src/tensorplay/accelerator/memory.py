@@ -11,7 +11,7 @@ from collections import OrderedDict
 
 from tensorplay._device import DeviceLike
 
-from ._current import accelerator, index_or_none, needed
+from ._current import accelerator, index_or_none, on_device
 
 __all__ = [
     "empty_cache",
@@ -51,7 +51,8 @@ def get_memory_info(device: DeviceLike | None = None) -> tuple[int, int]:
     InvalidArgumentError
         A ValueError, for a device of another type or an index out of range.
     """
-    return needed("get_memory_info").memory_info(index_or_none("get_memory_info", device))
+    backend, index = on_device("get_memory_info", device)
+    return backend.memory_info(index)
 
 
 def memory_stats(device: DeviceLike | None = None) -> OrderedDict[str, int]:

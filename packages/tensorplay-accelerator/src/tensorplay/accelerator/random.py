@@ -18,7 +18,7 @@ from tensorplay._tensor import Tensor
 from tensorplay.errors import InvalidArgumentError
 from tensorplay.random import fork_rng
 
-from ._current import accelerator, index_or_none, needed
+from ._current import accelerator, needed, on_device
 from .device import device_count
 
 __all__ = [
@@ -98,8 +98,8 @@ def get_rng_state(device: DeviceLike | None = None) -> Tensor:
     InvalidArgumentError
         A ValueError, for a device of another type or an index out of range.
     """
-    backend = needed("get_rng_state")
-    return packed(backend.get_rng_state(_index("get_rng_state", backend, device)))
+    backend, index = _generator("get_rng_state", device)
+    return packed(backend.get_rng_state(index))
 
 
 def get_rng_state_all() -> list[Tensor]:
@@ -124,8 +124,7 @@ def set_rng_state(new_state: Tensor, device: DeviceLike | None = None) -> None:
     InvalidArgumentError, DTypeError
         A ValueError or a TypeError: no such state or device. The generator is unchanged.
     """
-    backend = needed("set_rng_state")
-    index = _index("set_rng_state", backend, device)
+    backend, index = _generator("set_rng_state", device)
     backend.set_rng_state(index, *unpacked(new_state))
 
 
@@ -146,6 +145,6 @@ def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
         needed("set_rng_state_all").set_rng_state(index, seed, offset)
 
 
-def _index(operation: str, backend: Backend, device: DeviceLike | None) -> int:
-    index = index_or_none(operation, device)
-    return backend.current_device() if index is None else index
+def _generator(operation: str, device: DeviceLike | None) -> tuple[Backend, int]:
+    backend, index = on_device(operation, device)
+    return backend, backend.current_device() if index is None else index

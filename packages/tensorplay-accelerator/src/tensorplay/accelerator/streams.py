@@ -10,7 +10,7 @@ from typing import Any
 from tensorplay._device import DeviceLike
 from tensorplay._streams import Stream
 
-from ._current import index_or_none, needed
+from ._current import needed, on_device
 
 
 def current_stream(device: DeviceLike | None = None) -> Stream:
@@ -28,7 +28,8 @@ def current_stream(device: DeviceLike | None = None) -> Stream:
     InvalidArgumentError
         A ValueError, for a device of another type or an index out of range.
     """
-    return needed("current_stream").current_stream(index_or_none("current_stream", device))
+    backend, index = on_device("current_stream", device)
+    return backend.current_stream(index)
 
 
 def set_stream(stream: Any) -> None:
@@ -64,4 +65,5 @@ def synchronize(device: DeviceLike | None = None) -> None:
     InvalidArgumentError
         A ValueError, for a device of another type or an index out of range.
     """
-    needed("synchronize").synchronize(index_or_none("synchronize", device))
+    backend, index = on_device("synchronize", device)
+    backend.synchronize(index)
