@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tensorplay import _plugins, doctor
+import tensorplay
+from tensorplay import _installation, _plugins, doctor
+from tensorplay._fault import Fault
 
 
 def test_report_has_the_host_and_names_what_is_missing() -> None:
@@ -39,9 +43,13 @@ def test_a_backend_whose_import_fails_is_a_finding(monkeypatch: pytest.MonkeyPat
         raise ImportError("libfoo.so.1: cannot open shared object file")
 
     monkeypatch.setattr(_plugins, "find", broken)
-    found = doctor.report()["backends"]["cuda"]
+    report = doctor.report()
+    found = report["backends"]["cuda"]
     assert found["available"] is False
     assert "libfoo.so.1" in found["reason"]
+    fault = next(fault for fault in report["faults"] if "'cuda'" in fault["problem"])
+    assert fault["code"] == "import-failed"
+    assert "pip install --force-reinstall tensorplay_cuda-*.whl`" in fault["advice"]
 
 
 def test_a_missing_distribution_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,18 +71,74 @@ def test_facts_of_a_backend_are_shown_in_order(monkeypatch: pytest.MonkeyPatch) 
         def describe(self) -> dict[str, Any]:
             return {"variant": "cuda13", "names": ["first", "second"], "driver": None}
 
+        def diagnose(self) -> tuple[dict[str, Any], list[Fault]]:
+            return {"found": [{"index": 0, "name": "one", "problem": None}]}, [Fault("cold", "too cold", "type `warm`")]
+
     monkeypatch.setattr(_plugins, "find", lambda kind: Backend())
     text = doctor.text(doctor.report())
     block = text[text.index("Devices of type 'cuda'") :]
-    assert block.splitlines()[:6] == [
+    assert block.splitlines() == [
         "Devices of type 'cuda': available",
         "  devices: 2",
         "  variant: cuda13",
         "  names:",
         "    first",
         "    second",
+        "  found:",
+        "    index: 0, name: one",
+        "",
+        "Faults",
+        *2 * ["  cold: too cold", "    type `warm`"],  # the host is asked too
     ]
-    assert "driver" not in block
+
+
+def install(folder: Path, name: str, version: str) -> None:
+    """As an installer would note it."""
+    notes = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    notes.mkdir()
+    (notes / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+def test_another_package_over_ours_is_a_fault(tmp_path: Path) -> None:
+    ours = Path(str(tensorplay.__file__)).parent
+    shutil.copytree(ours, tmp_path / "tensorplay", ignore=shutil.ignore_patterns("cuda", "accelerator", "__pycache__"))
+    (tmp_path / "tensorplay" / "__init__.py").write_text('__version__ = "9.9"\n')
+    install(tmp_path, "tensorplay", "9.9")
+    shadowed = os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    command = [sys.executable, "-m", "tensorplay.doctor"]
+    for arguments in ([], ["--json"]):
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, env=shadowed)
+        assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (fault,) = [fault for fault in found["faults"] if fault["code"] == "foreign-package"]
+    assert fault["problem"].endswith(f"{tmp_path}/tensorplay/__init__.py is not tensorplay-core's")
+    assert "tensorplay 9.9" in fault["problem"]
+    assert "`python -m pip uninstall -y tensorplay`" in fault["advice"]
+    assert found["backends"] == {}  # they are those of another package, if any
+
+
+def test_another_package_below_ours_is_a_fault_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "tensorplay", "9.9")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    codes = {fault.code: fault.problem for fault in _installation.faults()}
+    assert codes["foreign-package"].endswith("is tensorplay-core's")
+
+
+def test_siblings_of_different_versions_are_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, version in zip(_installation.OURS, ("7.1", "7.2", "7.1"), strict=True):
+        install(tmp_path, name, version)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (fault,) = _installation.faults()
+    assert fault.code == "versions-differ"
+    assert fault.problem.startswith("tensorplay-core 7.1, tensorplay-cuda 7.2, tensorplay-accelerator 7.1: expected")
+    assert "tensorplay_cuda-VERSION-*.whl" in fault.advice
+
+
+def test_siblings_of_one_version_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in _installation.OURS:
+        install(tmp_path, name, "7.1")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert _installation.faults() == []
 
 
 def test_command_line_prints_and_ends_well() -> None:

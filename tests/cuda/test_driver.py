@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -177,3 +178,77 @@ def test_a_child_counts_where_nvml_cannot(machine: Machine, nvml: dict[str, int]
     starts = machine.log.read_text().split()
     assert len(starts) == 1  # asked once, and elsewhere
     assert starts != [process]
+
+
+DOCTOR = """
+import json, tensorplay.doctor
+found = tensorplay.doctor.report()
+where = {row["name"]: row["path"] or row["problem"] for row in found["backends"]["cuda"]["libraries"]}
+print(json.dumps([[fault["code"] for fault in found["faults"]], found["faults"], where]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "version", "status", "gpus"),
+    [
+        ("driver-stub", 0, 34, None),
+        ("driver-old", 11040, 0, None),
+        ("device-hidden", 13000, 0, "-1"),
+    ],
+)
+def test_the_doctor_says_what_is_wrong_where_and_what_to_type(
+    machine: Machine, code: str, version: int, status: int, gpus: str | None
+) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=version, STATUS=status)
+    machine.add("libnvidia-ml.so.1", NVML, STATUS=0, MIG=0)
+    codes, faults, where = json.loads(machine.run(DOCTOR, CUDA_VISIBLE_DEVICES=gpus))
+    assert codes == [code]
+    assert "`" in faults[0]["advice"]
+    assert where["libcuda.so.1"] == f"{machine.folder}/libcuda.so.1"
+    assert where["libnvidia-ml.so.1"] == f"{machine.folder}/libnvidia-ml.so.1"
+    assert not machine.log.exists()
+
+
+def test_the_doctor_shows_a_library_that_does_not_load(machine: Machine) -> None:
+    (machine.folder / "libcuda.so.1").write_text("not a library")
+    codes, _, where = json.loads(machine.run(DOCTOR))
+    assert codes == ["driver-broken"]
+    assert str(machine.folder) in where["libcuda.so.1"]
+
+
+@pytest.mark.parametrize(("gpus", "shown"), [("0,9,1", "names 3 devices and shows 1: 9 is none"), ("0,2", None)])
+def test_a_list_that_is_cut_short_is_a_fault(machine: Machine, gpus: str, shown: str | None) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=13000, STATUS=0)
+    machine.add("libnvidia-ml.so.1", NVML, STATUS=0, MIG=0)
+    code = """
+from tensorplay.cuda import _diagnosis
+_diagnosis._COMMAND = ("-c", "print('{\\"faults\\": []}')")
+for fault in _diagnosis.diagnose()[1]:
+    print(fault.code, fault)
+"""
+    printed = machine.run(code, CUDA_VISIBLE_DEVICES=gpus)
+    if shown is None:
+        assert printed == ""
+    else:
+        assert printed.startswith("device-hidden ")
+        assert shown in printed
+        assert "`export CUDA_VISIBLE_DEVICES=0`" in printed
+
+
+def test_a_driver_without_a_gpu(machine: Machine) -> None:
+    machine.add("libcuda.so.1", CUDA.replace("*count = 5", "*count = 0"), VERSION=13000, STATUS=0)
+    machine.add("libnvidia-ml.so.1", NVML.replace("*count = 3", "*count = 0"), STATUS=0, MIG=0)
+    out = machine.run("print(cuda.unavailable_reason())")
+    assert out.startswith("the NVIDIA driver is there, but finds no GPU; type `nvidia-smi -L`")
+
+
+def test_release_of_the_driver(machine: Machine) -> None:
+    version = """
+#include <stdio.h>
+int nvmlSystemGetDriverVersion(char *text, unsigned room) { snprintf(text, room, "580.95.05"); return 0; }
+"""
+    machine.add("libcuda.so.1", CUDA, VERSION=13000, STATUS=0)
+    machine.add("libnvidia-ml.so.1", NVML + version, STATUS=0, MIG=0)
+    assert machine.run("from tensorplay.cuda import _probe; print(_probe.driver())") == "580.95.05, serves CUDA 13.0\n"
+    machine.add("libnvidia-ml.so.1", NVML, STATUS=0, MIG=0)
+    assert machine.run("from tensorplay.cuda import _probe; print(_probe.driver())").startswith("of unknown version")

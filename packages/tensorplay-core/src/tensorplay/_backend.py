@@ -33,6 +33,7 @@ from ._transfers import Transfers
 if TYPE_CHECKING:
     from ._device import Device
     from ._dtype import DType
+    from ._fault import Fault
     from ._tensor import Tensor
 
 Scalar = bool | int | float | complex
@@ -75,11 +76,18 @@ class Backend(Transfers, Generators, Memory, Streams, Graphs):
         return set(DTYPES.values())
 
     def describe(self) -> dict[str, Any]:
-        """Facts for `tensorplay.doctor`, in the order to show: names to texts, numbers or lists of texts.
+        """Facts for `tensorplay.doctor`, in the order to show: names to texts, numbers, or lists of these.
 
         Never raises, starts nothing.
         """
         return {}
+
+    def diagnose(self) -> tuple[dict[str, Any], list[Fault]]:
+        """More facts, and what is wrong: what takes another process, or time, to find out.
+
+        The facts may also be lists of dictionaries. Never raises, starts nothing in this process.
+        """
+        return {}, []
 
     # -- description of an impl ----------------------------------------------------------------------
 

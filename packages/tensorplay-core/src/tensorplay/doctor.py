@@ -1,4 +1,4 @@
-"""``python -m tensorplay.doctor``: what is installed, which devices work, and why others do not."""
+"""``python -m tensorplay.doctor``: what is installed, which devices work, why others do not, and what to type then."""
 
 from __future__ import annotations
 
@@ -7,65 +7,87 @@ import json
 import os
 import platform
 import sys
-from importlib import metadata
+from dataclasses import asdict
 from typing import Any
 
-from . import _dtype, _plugins
+from . import _installation
+from ._fault import Fault
 
-#: Distributions that the report looks for: our own, then those that they use.
-OUR_DISTRIBUTIONS = ("tensorplay-core", "tensorplay-cuda", "tensorplay-accelerator")
-OTHER_DISTRIBUTIONS = ("numpy", "ml_dtypes", "cffi", "cuda-pathfinder")
+#: Variables that change what runs, besides our own.
+VARIABLES = (
+    "CUDA_DEVICE_ORDER",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "NVIDIA_VISIBLE_DEVICES",
+    "PYTHONPATH",
+)
 
 
 def report() -> dict[str, Any]:
     """Everything the doctor knows, as plain dictionaries, lists and texts.
 
+    Starts no device in this process.
+
     Returns
     -------
     dict
-        ``python``, ``platform``, ``distributions`` (name to version, None when missing), ``environment``
-        (the variables that change what runs), ``dtypes`` and ``backends`` (device type to a dictionary).
+        ``python``, ``platform``, ``package`` (the folder), ``distributions`` (name to version, None when missing),
+        ``environment`` (the variables that change what runs), ``dtypes``, ``backends`` (device type to a
+        dictionary) and ``faults`` (dictionaries with ``code``, ``problem`` and ``advice``).
     """
-    return {
+    faults = _installation.faults()
+    found: dict[str, Any] = {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "distributions": {name: _version(name) for name in (*OUR_DISTRIBUTIONS, *OTHER_DISTRIBUTIONS)},
+        "package": os.path.dirname(__file__),
+        "distributions": {name: _installation.version(name) for name in (*_installation.OURS, *_installation.OTHERS)},
         "environment": {
             name: value
             for name, value in sorted(os.environ.items())
-            if name.startswith("TENSORPLAY_") or name == "CUDA_VISIBLE_DEVICES"
+            if name.startswith("TENSORPLAY_") or name in VARIABLES
         },
-        "dtypes": list(_dtype.DTYPES),
-        "backends": {kind: _backend(kind) for kind in _plugins.known_types()},
+        "dtypes": [],
+        "backends": {},
     }
+    if _installation.is_ours():
+        from . import _dtype, _plugins
+
+        found["dtypes"] = list(_dtype.DTYPES)
+        for kind in _plugins.known_types():
+            found["backends"][kind], more = _backend(kind)
+            faults += more
+    return {**found, "faults": [asdict(fault) for fault in faults]}
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _backend(kind: str) -> dict[str, Any]:
+def _backend(kind: str) -> tuple[dict[str, Any], list[Fault]]:
     """What one backend says about itself. A backend that cannot even be imported is a finding, not an end."""
+    from . import _plugins
+
     try:
         backend = _plugins.find(kind)
     except Exception as error:
-        return {"available": False, "reason": f"its import failed: {type(error).__name__}: {error}"}
+        problem = f"the import of the backend for {kind!r} failed: {type(error).__name__}: {error}"
+        distribution = _plugins.DISTRIBUTIONS.get(kind, "its distribution")
+        wheels = f"{distribution.replace('-', '_')}-*.whl"
+        advice = f"install {distribution} anew: `python -m pip install --force-reinstall {wheels}`"
+        return {"available": False, "reason": problem}, [Fault("import-failed", problem, advice)]
     if backend is None:
-        return {"available": False, "reason": _plugins.missing(kind)}
+        return {"available": False, "reason": _plugins.missing(kind)}, []
+    facts, faults = backend.diagnose()
     return {
         "available": backend.is_available(),
         "reason": backend.unavailable_reason(),
         "devices": backend.device_count(),
         **backend.describe(),
-    }
+        **facts,
+    }, faults
 
 
 def text(found: dict[str, Any]) -> str:
     """The report for people."""
-    lines = [f"Python {found['python']} on {found['platform']}", "", "Distributions"]
+    lines = [f"Python {found['python']} on {found['platform']}", f"Package in {found['package']}", "", "Distributions"]
     lines += [f"  {name:<24}{version or 'not installed'}" for name, version in found["distributions"].items()]
     lines += ["", "Environment"]
     lines += [f"  {name}={value}" for name, value in found["environment"].items()] or ["  no variable is set"]
@@ -75,13 +97,22 @@ def text(found: dict[str, Any]) -> str:
         lines += [
             f"  {name}:{_value(value)}" for name, value in facts.items() if name != "available" and value is not None
         ]
+    lines += ["", "Faults" if found["faults"] else "No faults"]
+    for fault in found["faults"]:
+        lines += [f"  {fault['code']}: {fault['problem']}", f"    {fault['advice']}"]
     return "\n".join(lines)
 
 
 def _value(value: object) -> str:
     if isinstance(value, (list, tuple)):
-        return "".join(f"\n    {element}" for element in value) or " none"
+        return "".join(f"\n    {_row(element)}" for element in value) or " none"
     return f" {value}"
+
+
+def _row(element: object) -> str:
+    if isinstance(element, dict):
+        return ", ".join(f"{name}: {value}" for name, value in element.items() if value is not None)
+    return str(element)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -16,6 +16,7 @@ from tensorplay import _dtype, _operands
 from tensorplay._backend import Scalar
 from tensorplay._device import Device
 from tensorplay._dtype import DType
+from tensorplay._fault import Fault
 from tensorplay._tensor import Tensor
 
 from . import _blas, _current, graphs, memory
@@ -66,13 +67,18 @@ class CudaBackend(Operations, Exchange, Pinned):
 
     def describe(self) -> dict[str, Any]:
         choice = native.choice()
-        facts: dict[str, Any] = {"variant": choice.variant, "started": native.is_started}
+        facts: dict[str, Any] = {"variant": choice.variant, "why": choice.why or None, "started": native.is_started}
         if native.is_started:
             facts["CUDA of the library"] = native.tp_cuda_version()
             facts["matrix products"] = "cuBLASLt" if native.tp_blas_is_loaded() else "TensorPlay's own kernel"
         else:
             facts["matrix products"] = _blas.expected(choice.variant)
         return facts
+
+    def diagnose(self) -> tuple[dict[str, Any], list[Fault]]:
+        from . import _diagnosis  # for the doctor only
+
+        return _diagnosis.diagnose()
 
     # -- description of an impl ----------------------------------------------------------------------
 

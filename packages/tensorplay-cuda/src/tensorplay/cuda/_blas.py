@@ -19,16 +19,21 @@ _MAJORS = {"cuda12": 12, "cuda13": 13}
 
 def load() -> None:
     """Opens the first cuBLASLt of the variant's CUDA major that loads (`tp_blas_load`); none is no error."""
-    major = _MAJORS.get(native.choice().variant or "")
+    major = major_of(native.choice().variant)
     if major is not None:
         for path in candidates(major):
             if not native.tp_blas_load(path.encode()):
                 return
 
 
+def major_of(variant: str | None) -> int | None:
+    """CUDA's major version whose cuBLASLt a variant can use; None where it uses none."""
+    return _MAJORS.get(variant or "")
+
+
 def expected(variant: str | None) -> str:
     """What will multiply matrices once the library has started, for the doctor."""
-    major = _MAJORS.get(variant or "")
+    major = major_of(variant)
     found = [] if major is None else [path for path in candidates(major) if Path(path).is_file()]
     return f"cuBLASLt from {found[0]}" if found else "TensorPlay's own kernel, unless the loader finds cuBLASLt"
 

@@ -22,6 +22,8 @@ VARIANTS = ("cuda12", "cuda13", "emulated")
 # The oldest driver that serves a variant, as CUDA counts and as NVIDIA numbers them; the newest variant first.
 _DRIVERS = {"cuda13": (13000, "580"), "cuda12": (12000, "525")}
 
+# Without it nothing can be loaded.
+MODULE_MISSING = "module-missing"
 REINSTALL = "python -m pip install --force-reinstall --no-deps tensorplay_cuda-*.whl"
 
 
@@ -54,7 +56,7 @@ def named(variant: str) -> Choice:
     try:
         from . import _native
     except BackendUnavailableError as error:
-        return _none("module-missing", str(error), f"install its wheel anew: `{REINSTALL}`")
+        return _none(MODULE_MISSING, str(error), f"install its wheel anew: `{REINSTALL}`")
     if _native.built(variant):
         return Choice(variant, f"{VARIABLE} is {variant}")
     have = ", ".join(other for other in VARIANTS if _native.built(other)) or "none"
