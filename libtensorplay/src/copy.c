@@ -1,6 +1,7 @@
 /* Copies: between strides, dtypes, devices and the host (docs/design/kernels.md, "Copies"). */
 #include "../kernels/args_copy.h"
 #include "../kernels/args_elementwise.h"
+#include "captured.h"
 #include "internal.h"
 
 static const char copy_operation[] = "copy_";
@@ -307,7 +308,8 @@ static tp_status_t check_host_copy(const tp_tensor_t *tensor, const void *host, 
   TP_TRY(tp__device_enter(tensor->device, operation));
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   tp_stream_t *stream = tp__stream_current(tensor->device);
-  TP_TRY_CUDA(cudaStreamIsCapturing(tp__stream_cuda(stream), &capture), operation);
+  cudaError_t error = tp__captured_status(stream, &capture);
+  if (error) return tp__error_set_cuda(error, operation, "cudaStreamIsCapturing");
   return capture == cudaStreamCaptureStatusNone ? TP_OK : check_capture(stream, host, nbytes, queues, operation);
 }
 

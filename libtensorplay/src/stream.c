@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "captured.h"
 #include "internal.h"
 
 enum {
@@ -295,7 +296,7 @@ bool tp__stream_is_external(const tp_stream_t *stream) { return stream->is_exter
 
 bool tp__stream_is_capturing(const tp_stream_t *stream) {
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  cudaError_t error = cudaStreamIsCapturing(stream->cuda, &status);
+  cudaError_t error = tp__captured_status(stream, &status);
   if (error) (void)cudaGetLastError();
   if (error == cudaErrorInvalidResourceHandle) return false; /* an external stream that is gone */
   /* Else an error is one of the default stream: a stream that waits for it is captured. */
@@ -305,7 +306,7 @@ bool tp__stream_is_capturing(const tp_stream_t *stream) {
 int32_t tp_stream_is_capturing(const tp_stream_t *stream) {
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (!stream->cuda) return 0; /* the default stream never is, and must not be asked beside a capture */
-  if (cudaStreamIsCapturing(stream->cuda, &status)) (void)cudaGetLastError();
+  if (tp__captured_status(stream, &status)) (void)cudaGetLastError();
   return status != cudaStreamCaptureStatusNone;
 }
 
@@ -315,7 +316,7 @@ uint64_t tp__stream_capture(const tp_stream_t *stream) {
   if (!stream->cuda) return 0; /* the legacy default stream is never captured */
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long id = 0;
-  if (cudaStreamGetCaptureInfo(stream->cuda, &status, &id, NULL, NULL, NULL, NULL)) {
+  if (tp__captured_info(stream, &status, &id, NULL, NULL, NULL, NULL)) {
     (void)cudaGetLastError();
     atomic_fetch_add_explicit(&tp__stream_unknown, 1, memory_order_relaxed);
   }

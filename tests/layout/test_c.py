@@ -82,6 +82,12 @@ def test_only_cuda_api_depends_on_the_toolkits_version() -> None:
     assert {path.name for path in sorted(SRC.glob("**/*.[ch]")) if condition.search(code(path))} <= {"cuda_api.h"}
 
 
+def test_only_captured_c_begins_and_ends_captures_and_asks_about_them() -> None:
+    names = ("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaStreamIsCapturing", "cudaStreamGetCaptureInfo")
+    call = re.compile(rf"\b(?:{'|'.join(names)})\w*\(")
+    assert [path.name for path in c_sources() if call.search(code(path))] == ["captured.c"]
+
+
 def test_sources_never_name_the_emulated_device() -> None:
     named = [path.name for path in sorted(SRC.glob("**/*.*")) if "emulat" in path.read_text().lower()]
     assert not named

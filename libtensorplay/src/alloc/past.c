@@ -3,6 +3,7 @@
  * where an edge is not a whole one (CUDA then refuses to leave its data out), the answer is no. */
 #include <stdlib.h>
 
+#include "../captured.h"
 #include "past.h"
 
 enum { NODE_LIMIT = 4096, SLOT_COUNT = 2 * NODE_LIMIT, DEPENDENCY_LIMIT = 64 };
@@ -52,7 +53,7 @@ static bool get_tail(const tp_stream_t *stream, uint64_t capture, const cudaGrap
   if (!capture || tp__stream_capture(stream) != capture) return false;
   enum cudaStreamCaptureStatus status;
   unsigned long long id;
-  if (!cudaStreamGetCaptureInfo(tp__stream_cuda(stream), &status, &id, NULL, out, NULL, out_count)) return true;
+  if (!tp__captured_info(stream, &status, &id, NULL, out, NULL, out_count)) return true;
   (void)cudaGetLastError();
   return false;
 }

@@ -1,6 +1,7 @@
 /* How a capture begins and ends. Memory is routed to the graph's pool before the first call can be captured, and until
  * the capture is over (alloc/capture.c). */
 #include "../alloc/alloc.h" /* captures underway */
+#include "../captured.h"
 #include "graph.h"
 
 /* One capture begins at a time, so that of two on one stream one is refused, and none while tp_graph_prepare waits,
@@ -46,7 +47,7 @@ static tp_status_t begin(tp_graph_t *graph, tp_stream_t *stream, enum cudaStream
   graph->capture = tp__capture_begin(graph->mempool, stream);
   if (!graph->capture) return TP_HOST_MEMORY;
   tp__failure_begin(graph->capture);
-  cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(stream), mode);
+  cudaError_t error = tp__captured_begin(stream, mode);
   if (error) {
     tp__capture_end(graph->capture);
     graph->capture = NULL;
@@ -86,7 +87,7 @@ cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph) {
   *out_graph = NULL;
   tp__bodies_abandon(graph);
   tp__watch_end(&graph->watch);
-  cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(graph->stream), out_graph);
+  cudaError_t error = tp__captured_end(graph->stream, out_graph);
   if (!error) tp__hold_take(graph->id, &graph->hold);
   tp__capture_end(graph->capture);
   tp__draws_end(&graph->draws);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../../kernels/args_condition.h"
+#include "../captured.h"
 #include "graph.h"
 
 static const tp__access_t accesses[] = {TP_READS(tp_condition_args_t, predicate), {0}};
@@ -77,7 +78,7 @@ static tp_status_t begin_piece(tp_graph_t *graph, tp__body_t *body, const char *
   body->capture = tp__capture_begin_body(graph->capture, body->inside);
   if (!body->capture) return TP_HOST_MEMORY;
   tp__failure_begin(body->capture);
-  cudaError_t error = cudaStreamBeginCapture(tp__stream_cuda(body->inside), cudaStreamCaptureModeRelaxed);
+  cudaError_t error = tp__captured_begin(body->inside, cudaStreamCaptureModeRelaxed);
   if (error) {
     tp__capture_end(body->capture);
     body->capture = NULL;
@@ -92,7 +93,7 @@ static tp_status_t begin_piece(tp_graph_t *graph, tp__body_t *body, const char *
 static cudaError_t end_piece(tp_graph_t *graph, tp__body_t *body, cudaGraph_t *out_captured) {
   *out_captured = NULL;
   uint64_t id = tp__capture_id(body->capture);
-  cudaError_t error = cudaStreamEndCapture(tp__stream_cuda(body->inside), out_captured);
+  cudaError_t error = tp__captured_end(body->inside, out_captured);
   if (!error) tp__hold_take(id, &graph->hold);
   tp__capture_end(body->capture);
   body->capture = NULL;
@@ -169,11 +170,10 @@ typedef struct tail {
 
 static tp_status_t get_tail(const tp_stream_t *stream, tail_t *out, const char *operation) {
   enum cudaStreamCaptureStatus status;
-  TP_TRY_CUDA(cudaStreamGetCaptureInfo(tp__stream_cuda(stream), &status, NULL, &out->graph, &out->nodes, &out->edges,
-                                       &out->count),
-              operation);
-  if (status == cudaStreamCaptureStatusActive) return TP_OK;
-  return tp__error_set_cuda(cudaErrorStreamCaptureInvalidated, operation, "cudaStreamGetCaptureInfo");
+  cudaError_t error =
+      tp__captured_info(stream, &status, NULL, &out->graph, &out->nodes, &out->edges, &out->count);
+  if (!error && status != cudaStreamCaptureStatusActive) error = cudaErrorStreamCaptureInvalidated;
+  return error ? tp__error_set_cuda(error, operation, "cudaStreamGetCaptureInfo") : TP_OK;
 }
 
 /* Puts a node behind what the stream holds. In a body that ends the piece. */

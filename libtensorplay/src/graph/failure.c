@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../captured.h"
 #include "graph.h"
 
 /* Its address names the thread. It is set while the thread's failure is that of an end, which breaks nothing. */
@@ -13,7 +14,7 @@ static _Thread_local bool is_ending;
 
 static bool is_broken(const tp_stream_t *stream) {
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  if (cudaStreamIsCapturing(tp__stream_cuda(stream), &status)) (void)cudaGetLastError();
+  if (tp__captured_status(stream, &status)) (void)cudaGetLastError();
   return status == cudaStreamCaptureStatusInvalidated;
 }
 
@@ -94,7 +95,7 @@ typedef struct search {
 static bool get_tail(const tp_stream_t *stream, uint64_t capture, const cudaGraphNode_t **out, size_t *out_count) {
   enum cudaStreamCaptureStatus status;
   unsigned long long id = 0;
-  cudaError_t error = cudaStreamGetCaptureInfo(tp__stream_cuda(stream), &status, &id, NULL, out, NULL, out_count);
+  cudaError_t error = tp__captured_info(stream, &status, &id, NULL, out, NULL, out_count);
   if (error) (void)cudaGetLastError();
   return !error && status == cudaStreamCaptureStatusActive && id == capture;
 }

@@ -8,6 +8,7 @@
  * pieces, and the nodes between them, are a chain. */
 #include <stdlib.h>
 
+#include "../captured.h"
 #include "random.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what is drawn by captures underway */
@@ -57,8 +58,8 @@ static tp_status_t last_node(const tp_stream_t *stream, cudaGraph_t *out_graph, 
   enum cudaStreamCaptureStatus status;
   const cudaGraphNode_t *tail;
   size_t count;
-  TP_TRY_CUDA(cudaStreamGetCaptureInfo(tp__stream_cuda(stream), &status, NULL, out_graph, &tail, NULL, &count),
-              operation);
+  cudaError_t error = tp__captured_info(stream, &status, NULL, out_graph, &tail, NULL, &count);
+  if (error) return tp__error_set_cuda(error, operation, "cudaStreamGetCaptureInfo");
   if (status != cudaStreamCaptureStatusActive || count != 1)
     return tp__error_set(TP_STATE, operation, "the capture ended in the middle of the call");
   *out_node = tail[0];
@@ -122,11 +123,11 @@ static tp_status_t insert_setter(tp__draws_t *outer, const tp__draws_t *body, co
   void *list[1];
   cudaGraphNode_t *nodes;
   size_t count;
-  cudaStream_t stream = tp__stream_cuda(body->stream);
   TP_TRY(tp__generator_params(&args, tp_stream_device(body->stream), list, &params, operation));
-  TP_TRY_CUDA(cudaStreamGetCaptureInfo(stream, &status, NULL, &outer->graph, NULL, NULL, NULL), operation);
+  cudaError_t error = tp__captured_info(body->stream, &status, NULL, &outer->graph, NULL, NULL, NULL);
+  if (error) return tp__error_set_cuda(error, operation, "cudaStreamGetCaptureInfo");
   TP_TRY(dependencies_of(body->node, &nodes, &count, operation));
-  cudaError_t error = cudaGraphAddKernelNode(&outer->setter, outer->graph, nodes, count, &params);
+  error = cudaGraphAddKernelNode(&outer->setter, outer->graph, nodes, count, &params);
   free(nodes);
   if (error) return tp__error_set_cuda(error, operation, "cudaGraphAddKernelNode");
   return note_mover(outer, outer->setter, body->stream, operation);
