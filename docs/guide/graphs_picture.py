@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,17 +14,17 @@ import tensorplay as tp
 CHARACTER, HEIGHT, TITLE, GAP = 7.0, 26.0, 20.0, 22.0
 WORK, BODY, EDGE, LINE = "#f3c98b", "#eef3f8", "#7b8794", "#555555"
 
-NODE = re.compile(r'^"(\w+)"\[.*label="\d+\\n(\w+)(?:\\n([^"]*))?"\];$')
-ARROW = re.compile(r'^"(\w+)" -> "(\w+)";$')
+NODE = re.compile(r'"(\w+)"\[.*label="([^"]*)"')
+ARROW = re.compile(r'"(\w+)" -> "(\w+)"')
+INNER = re.compile(r"\bgraph_\d+\b")
 
 
 @dataclass
 class Node:
     """A node with the graphs in it, which are the bodies of a conditional node."""
 
-    kind: str
     name: str
-    bodies: list[Graph] = field(default_factory=list)
+    bodies: list[Graph]
 
 
 @dataclass
@@ -61,30 +62,21 @@ def dump() -> str:
 
 
 def read(text: str) -> Graph:
-    """The outermost graph of a dump. A node is followed by the graphs in it."""
-    outermost = Graph()
-    inside = [outermost]
-    for line in text.splitlines():
-        graph = inside[-1]
-        if found := NODE.match(line):
-            graph.nodes[found[1]] = Node(found[2], (found[3] or found[2].lower()).removeprefix("tp_k_"))
-        elif found := ARROW.match(line):
-            graph.edges.append((found[1], found[2]))
-        elif line.startswith("subgraph"):
-            inside.append(Graph())
-            if graph.nodes:
-                list(graph.nodes.values())[-1].bodies.append(inside[-1])
-            else:
-                outermost = inside[-1]
-        elif line == "}" and len(inside) > 1:
-            inside.pop()
-    return outermost
+    """The outermost graph of a dump, which comes first. A node names the graphs in it in its label."""
+    graphs: defaultdict[str, Graph] = defaultdict(Graph)
+    for part in text.split("subgraph cluster_")[1:]:
+        graph = graphs["graph_" + part.split()[0]]
+        for node, label in NODE.findall(part):
+            name = label.split("\n")[1].removeprefix("tp_k_").lower()
+            graph.nodes[node] = Node(name, [graphs[inner] for inner in INNER.findall(label)])
+        graph.edges = ARROW.findall(part)
+    return next(iter(graphs.values()))
 
 
 def content(body: Graph) -> Graph:
-    """The graph of a body: in the dump a body holds one node, which holds that graph."""
+    """The graph of a body: in the dump a body holds one child node, which holds that graph."""
     only = list(body.nodes.values())
-    return only[0].bodies[0] if len(only) == 1 and only[0].kind == "GRAPH" else body
+    return only[0].bodies[0] if len(only) == 1 and INNER.match(only[0].name) else body
 
 
 def columns(graph: Graph) -> list[list[str]]:

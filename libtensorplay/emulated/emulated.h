@@ -195,6 +195,7 @@ struct emu_node {
 
 struct emu_graph {
   emu_graph_t *next; /* of all that live */
+  size_t number;     /* of all that were made, from 1: its name in dumps */
   bool owned;        /* by a node, or by an executable graph */
   emu_nodes_t nodes; /* in the order in which they were made, so each behind its dependencies */
   int captures;      /* that are adding to it */

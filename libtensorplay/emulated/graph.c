@@ -5,6 +5,7 @@
 #include <string.h>
 
 static emu_graph_t *graphs; /* that live */
+static size_t graph_count;  /* of all that were made */
 
 /* ---- sets of nodes ---- */
 
@@ -55,6 +56,7 @@ bool emu_nodes_reach(const emu_graph_t *graph, const emu_nodes_t *nodes, const e
 emu_graph_t *emu_graph_new(void) {
   emu_graph_t *graph = calloc(1, sizeof *graph);
   if (!graph) return NULL;
+  graph->number = ++graph_count;
   graph->next = graphs;
   return graphs = graph;
 }

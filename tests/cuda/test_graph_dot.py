@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,9 @@ from tensorplay.cuda import graphs
 from tensorplay.errors import StateError
 
 pytestmark = pytest.mark.usefixtures("nothing_stays")
+
+#: A dump of capture_bodies that a GPU's CUDA wrote.
+WRITTEN_BY_CUDA = Path(__file__).with_name("bodies.dot")
 
 
 def capture_diamond(x: tensorplay.Tensor) -> cuda.CUDAGraph:
@@ -97,7 +101,8 @@ def test_an_empty_graph_is_one_without_nodes(tmp_path: Path) -> None:
     assert dot.read(tmp_path / "empty.dot") == dot.Cluster()
 
 
-def test_bodies_are_graphs_inside(tmp_path: Path) -> None:
+def capture_bodies() -> cuda.CUDAGraph:
+    """What WRITTEN_BY_CUDA shows: sin, perhaps cos, and the predicate's end in a loop between exp and abs."""
     x = zeros()
     predicate = tensorplay.ones((), dtype=tensorplay.bool, device="cuda")
     g = cuda.CUDAGraph()
@@ -109,15 +114,42 @@ def test_bodies_are_graphs_inside(tmp_path: Path) -> None:
                 x.cos_()
             predicate.logical_not_()
         x.abs_()
-    g.debug_dump(tmp_path / "bodies.dot")
-    graph = dot.read(tmp_path / "bodies.dot")
-    exp, abs_ = graph.find("tp_k_exp")[0], graph.find("tp_k_abs")[0]
-    assert graph.is_before(exp, abs_)
-    assert {exp, abs_} <= graph.nodes.keys()
+    return g
+
+
+def check_bodies(graph: dot.Cluster) -> None:
+    exp, loop, abs_ = (graph.find(text)[0] for text in ("tp_k_exp", "WHILE", "tp_k_abs"))
+    assert {exp, loop, abs_} <= graph.nodes.keys()
+    assert graph.is_before(exp, loop)
+    assert graph.is_before(loop, abs_)
+    (body,) = graph.inside
+    (choice,) = body.find("IF")
+    assert choice in body.nodes
+    assert choice not in graph.nodes
     for operation in ("sin", "cos"):
         (name,) = graph.find(f"tp_k_{operation}")
-        assert name not in graph.nodes
-        assert any(name in cluster.find("") for cluster in graph.inside)
+        assert name not in body.nodes
+        assert [name in part.find("") for part in body.inside].count(True) == 1
+
+
+def test_bodies_are_graphs_inside(tmp_path: Path) -> None:
+    capture_bodies().debug_dump(tmp_path / "bodies.dot")
+    check_bodies(dot.read(tmp_path / "bodies.dot"))
+
+
+def test_a_dump_that_cuda_wrote_is_read() -> None:
+    check_bodies(dot.read(WRITTEN_BY_CUDA))
+
+
+def test_the_emulated_device_writes_what_cuda_writes(emulated: None, with_else: None, tmp_path: Path) -> None:
+    capture_bodies().debug_dump(tmp_path / "bodies.dot")
+    assert renumber((tmp_path / "bodies.dot").read_text()) == renumber(WRITTEN_BY_CUDA.read_text())
+
+
+def renumber(text: str) -> str:
+    """The text with its graphs counted as they come: their own numbers tell how many there were before."""
+    numbers: dict[str, int] = {}
+    return re.sub(r"(cluster|graph)_(\d+)", lambda m: f"{m[1]}_{numbers.setdefault(m[2], len(numbers))}", text)
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|->|[\w.]+|[{}\[\]=;,]|(\S)', re.S)
+_NAME = re.compile(r"\bgraph_\d+\b")
 
 
 @dataclass
 class Cluster:
     """One graph: its nodes with their labels, its edges, and the graphs inside of it, which are bodies and children."""
 
+    label: str = field(default="", compare=False)
     nodes: dict[str, str] = field(default_factory=dict)
     edges: list[tuple[str, str]] = field(default_factory=list)
     inside: list[Cluster] = field(default_factory=list)
@@ -34,7 +36,7 @@ class Cluster:
 
 
 def read(path: Path) -> Cluster:
-    """The one graph of a file."""
+    """The outermost graph of a file, in which graphs lie side by side and a node's label names those inside of it."""
     tokens = _tokens(path.read_text())
     assert next(tokens) == "digraph"
     next(tokens)  # its name
@@ -42,7 +44,13 @@ def read(path: Path) -> Cluster:
     whole = _block(tokens)
     assert next(tokens, None) is None, "something behind the graph"
     assert not whole.nodes
-    (graph,) = whole.inside
+    outermost = {graph.label: graph for graph in whole.inside}
+    assert len(outermost) == len(whole.inside), "two graphs of one name"
+    for graph in whole.inside:
+        assert not graph.inside, f"{graph.label} is written around another graph"
+        for name in _NAME.findall("\n".join(graph.nodes.values())):
+            graph.inside.append(outermost.pop(name))  # once: a graph is inside of one other
+    (graph,) = outermost.values()
     return graph
 
 
@@ -69,7 +77,9 @@ def _block(tokens: Iterator[str]) -> Cluster:
             cluster.edges.append((subject, target))
             subject = ""
         elif token == "=":
-            next(tokens)  # an attribute of the graph
+            attribute = next(tokens)
+            if subject == "label":
+                cluster.label = attribute
             subject = ""
         elif token == "[":
             attributes = _attributes(tokens)

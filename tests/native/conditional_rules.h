@@ -235,6 +235,23 @@ static void rule_a_body_may_hold_a_child(void) {
   EXPECT_OK(cudaStreamDestroy(stream));
 }
 
+static inline bool names_body(enum cudaGraphConditionalNodeType type, const char *letters) {
+  cudaGraphConditionalHandle handle;
+  cudaGraph_t body;
+  cudaStream_t stream = begin(RELAXED);
+  capture_conditional(stream, type, 1, 0, &handle, &body);
+  cudaGraph_t graph = end(stream);
+  bool is_named = names_second(printed(graph, 0), letters);
+  EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(cudaStreamDestroy(stream));
+  return is_named;
+}
+
+static void rule_a_body_is_printed_beside_its_graph(void) {
+  EXPECT_EQUAL(1, names_body(cudaGraphCondTypeWhile, "{Conditional Type| WHILE}\n| {True|"));
+  EXPECT_EQUAL(1, names_body(cudaGraphCondTypeIf, "{Conditional Type| IF}\n| {True | "));
+}
+
 static const rule_t conditional_rules[] = {
     RULE(an_if_runs_its_body_where_the_value_is_not_zero),
     RULE(a_while_with_zero_runs_nothing),
@@ -250,6 +267,7 @@ static const rule_t conditional_rules[] = {
     RULE(a_graph_with_conditions_is_no_child),
     RULE(a_graph_with_conditions_is_not_cloned),
     RULE(a_body_may_hold_a_child),
+    RULE(a_body_is_printed_beside_its_graph),
 };
 
 #endif

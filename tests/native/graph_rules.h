@@ -388,20 +388,41 @@ static void rule_an_update_takes_a_graph_of_the_same_form(void) {
   EXPECT_OK(cudaStreamDestroy(stream));
 }
 
-static void rule_a_graph_is_printed(void) {
-  char path[] = "/tmp/tensorplay-rules-XXXXXX", text[4096];
+/* A graph in the language DOT, until the next call. */
+static inline const char *printed(cudaGraph_t graph, unsigned int flags) {
+  static char text[4096];
+  char path[] = "/tmp/tensorplay-rules-XXXXXX";
   int file = mkstemp(path);
   EXPECT_EQUAL(1, file >= 0);
-  cudaStream_t stream = make_stream();
-  cudaGraph_t graph = capture_fill(stream, 1, true);
-  EXPECT_OK(cudaGraphDebugDotPrint(graph, path, cudaGraphDebugDotFlagsVerbose));
+  EXPECT_OK(cudaGraphDebugDotPrint(graph, path, flags));
   ssize_t length = read(file, text, sizeof text - 1);
   text[length > 0 ? length : 0] = 0;
-  EXPECT_EQUAL(1, strstr(text, "digraph") != NULL && strstr(text, "->") != NULL);
   close(file);
   unlink(path);
+  return text;
+}
+
+/* Whether a second graph is printed beside the first, and named in it behind these letters. */
+static inline bool names_second(const char *text, const char *letters) {
+  const char *begin = "\n}\nsubgraph cluster_", *second = strstr(text, begin);
+  char named[64];
+  snprintf(named, sizeof named, "%sgraph_%d", letters, second ? atoi(second + strlen(begin)) : 0);
+  const char *place = strstr(text, named);
+  return second && place && place < second;
+}
+
+static void rule_a_graph_is_printed_with_its_child(void) {
+  cudaStream_t stream = make_stream();
+  cudaGraph_t child = capture_fill(stream, 1, true), graph;
+  cudaGraphNode_t node;
+  const char *text = printed(child, cudaGraphDebugDotFlagsVerbose);
+  EXPECT_EQUAL(1, strstr(text, "digraph") != NULL && strstr(text, "->") != NULL);
+  EXPECT_OK(cudaGraphCreate(&graph, 0));
+  EXPECT_OK(cudaGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+  EXPECT_EQUAL(1, names_second(printed(graph, 0), "\"0\n"));
   EXPECT(cudaErrorOperatingSystem, cudaGraphDebugDotPrint(graph, "/nowhere/at/all", 0));
   EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(cudaGraphDestroy(child));
   EXPECT_OK(cudaStreamDestroy(stream));
 }
 
@@ -421,7 +442,7 @@ static const rule_t graph_rules[] = {
     RULE(a_clone_is_a_graph_of_its_own),
     RULE(a_launch_is_not_captured),
     RULE(an_update_takes_a_graph_of_the_same_form),
-    RULE(a_graph_is_printed),
+    RULE(a_graph_is_printed_with_its_child),
 };
 
 #endif

@@ -10,6 +10,13 @@ static void test_the_rules(void) {
   CHECK(differences == 0);
 }
 
+#if CUDART_VERSION >= 12080
+/* In CUDA's form, as far as that is known. */
+static void test_a_switch_is_printed(void) {
+  CHECK(names_body(cudaGraphCondTypeSwitch, "{Conditional Type| SWITCH}\n| {0 | "));
+}
+#endif
+
 /* A kernel decides at each launch, by what memory holds then. */
 static void test_a_kernel_sets_the_condition(void) {
   cudaGraphConditionalHandle handle;
@@ -278,6 +285,9 @@ int main(void) {
   make_memory();
   load_kernels();
   test_the_rules();
+#if CUDART_VERSION >= 12080
+  test_a_switch_is_printed();
+#endif
   test_a_kernel_sets_the_condition();
   test_a_loop_ends_where_its_body_says();
   test_a_loop_in_a_loop();
