@@ -51,6 +51,7 @@ def read(path: Path) -> Cluster:
         for name in _NAME.findall("\n".join(graph.nodes.values())):
             graph.inside.append(outermost.pop(name))  # once: a graph is inside of one other
     (graph,) = outermost.values()
+    assert graph is whole.inside[0], "the outermost graph is not the first"
     return graph
 
 
