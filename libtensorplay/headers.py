@@ -31,7 +31,9 @@ def codes() -> str:
     for macro in OPERATIONS:
         found = rows("kernels/ops.def", f"TP_{macro}")
         blocks.append((f"Operations of tp_{macro.lower()}.", [(f"TP_{macro}_{row[0]}", row[1]) for row in found]))
+    actions = [row[0] for row in rows("src/alloc/trace.def", "TP_TRACE_ACTION")]
     blocks += [
+        ("Actions of tp_memory_entry_t.", _places("TP_TRACE", actions)),
         ("Keys of tp_memory_stat, and places in what tp_memory_stats tells.", _places("TP_STAT", statistics())),
         ("Places in what tp_pinned_stats tells.", _places("TP_HOST_STAT", host_statistics())),
     ]

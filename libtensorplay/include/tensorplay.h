@@ -1,6 +1,9 @@
 /* libtensorplay: the whole C ABI. No CUDA type crosses it, so this one header, and the one cffi module
  * made from it, serve every variant of the library.
  *
+ * The numbers of statuses, dtypes, operations and statistics stand in lists (the .def files). Programs find them by
+ * name in tensorplay_codes.h, which the build makes from these.
+ *
  * Conventions
  *   status    A tp_status_t is 0 (TP_OK) or negative; the names and meanings stand in src/status.def.
  *             A function that returns a pointer returns NULL on failure, one that returns a count or a

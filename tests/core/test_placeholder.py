@@ -34,6 +34,7 @@ from tensorplay import cuda
 assert cuda is tensorplay.cuda
 assert cuda.is_available() is False
 assert cuda.device_count() == 0
+assert cuda.unavailable_reason().endswith("install tensorplay-cuda (pip install tensorplay-cuda)")
 assert not hasattr(cuda, "__wrapped__")
 """
     )

@@ -84,6 +84,12 @@ def test_named_variant_needs_its_own_driver(built: Path, monkeypatch: pytest.Mon
     assert "13.0 or newer" in refused("driver-old")
 
 
+def test_named_variant_says_who_named_it(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, 13000)
+    monkeypatch.setenv(_select.VARIABLE, "cuda12")
+    assert _select.choose() == _select.Choice("cuda12", "TENSORPLAY_CUDA_RUNTIME is cuda12")
+
+
 def test_emulated_needs_no_driver(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_driver, "driver_version", no_driver)
     monkeypatch.setenv(_select.VARIABLE, "emulated")
@@ -108,7 +114,7 @@ def test_missing_variant_is_told_with_those_built(built: Path, monkeypatch: pyte
     (built / "libtensorplay_cuda13.so").unlink()
     monkeypatch.setenv(_select.VARIABLE, "cuda13")
     assert refused("variant-missing") == (
-        "cuda13 was asked for, which was not built into this installation (built: cuda12, emulated)"
+        "TENSORPLAY_CUDA_RUNTIME is cuda13, and cuda13 was not built into this installation (built: cuda12, emulated)"
     )
 
 
@@ -116,7 +122,12 @@ def test_no_variant_that_the_driver_serves_was_built(built: Path, monkeypatch: p
     for variant in ("cuda12", "cuda13"):
         (built / f"libtensorplay_{variant}.so").unlink()
     serve(monkeypatch, 13000)
-    assert "(built: emulated)" in refused("variant-missing")
+    problem = refused("variant-missing")
+    assert problem.startswith("the NVIDIA driver serves CUDA 13.0, and cuda13 or cuda12 was not built into")
+    assert problem.endswith("(built: emulated)")
+    fault = _select.choose().fault
+    assert fault is not None
+    assert "unset" not in fault.advice  # nothing is set
 
 
 @pytest.mark.parametrize(("setting", "expected"), [(None, 1), ("0", 0), ("1", 1), ("8", 8), ("02", 2)])

@@ -72,7 +72,12 @@ def test_codes_are_those_of_the_tables(capsys: pytest.CaptureFixture[str]) -> No
     expected |= {f"DTYPE_{name}": code for name, (code, *_) in core_tables.DTYPES.items()}
     for macro in ("UNARY", "BINARY", "REDUCE", "ARG_REDUCE", "SCAN"):
         expected |= {f"{macro}_{name}": code for name, (code, *_) in getattr(core_tables, macro).items()}
-    for prefix, names in (("STAT", cuda_tables.STATISTICS), ("HOST_STAT", cuda_tables.HOST_STATISTICS)):
+    lists = {
+        "TRACE": cuda_tables.TRACE_ACTIONS,
+        "STAT": cuda_tables.STATISTICS,
+        "HOST_STAT": cuda_tables.HOST_STATISTICS,
+    }
+    for prefix, names in lists.items():
         expected |= {f"{prefix}_{name.replace('.', '_')}": place for place, name in enumerate(names)}
         expected[f"{prefix}_COUNT"] = len(names)
     assert found == expected

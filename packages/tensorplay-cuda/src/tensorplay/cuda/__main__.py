@@ -44,7 +44,8 @@ def _places(options: argparse.Namespace) -> list[str]:
 
     places = [_native.FOLDER / "include"] if options.include else []
     if options.library or options.kernels:
-        choice = _select.choose() if options.variant is None else _select.named(options.variant)
+        named = options.variant
+        choice = _select.built((named,), f"--variant is {named}") if named else _select.choose()
         if choice.variant is None:
             raise BackendUnavailableError(f"tensorplay.cuda: {choice.fault}")
         places += [_native.library_of(choice.variant)] if options.library else []

@@ -45,23 +45,28 @@ def choose() -> Choice:
         valid = ", ".join((*VARIANTS, "none"))
         problem = f"{VARIABLE}: got {setting!r}, expected one of {valid}, or that it is unset"
         return _none("setting-unknown", problem, f"type `unset {VARIABLE}`")
-    choice = named(setting) if setting else None
-    if choice and choice.variant in (None, "emulated"):
+    if not setting:
+        return _served(tuple(_DRIVERS))
+    choice = built((setting,), f"{VARIABLE} is {setting}")
+    if choice.variant in (None, "emulated"):
         return choice
-    return _served((setting,) if setting else tuple(_DRIVERS))
+    served = _served((setting,))
+    return choice if served.variant else served
 
 
-def named(variant: str) -> Choice:
-    """This variant, whatever the driver serves; none where it was not built."""
+def built(variants: tuple[str, ...], why: str) -> Choice:
+    """The first of these that this installation holds, whatever the driver serves; `why` says who asks."""
     try:
         from . import _native
     except BackendUnavailableError as error:
         return _none(MODULE_MISSING, str(error), f"install its wheel anew: `{REINSTALL}`")
-    if _native.built(variant):
-        return Choice(variant, f"{VARIABLE} is {variant}")
-    have = ", ".join(other for other in VARIANTS if _native.built(other)) or "none"
-    problem = f"{variant} was asked for, which was not built into this installation (built: {have})"
-    return _none("variant-missing", problem, f"type `unset {VARIABLE}`, or install a wheel that holds it")
+    for variant in variants:
+        if _native.built(variant):
+            return Choice(variant, why)
+    have = ", ".join(variant for variant in VARIANTS if _native.built(variant)) or "none"
+    problem = f"{why}, and {' or '.join(variants)} was not built into this installation (built: {have})"
+    unset = f"type `unset {VARIABLE}`, or " if os.environ.get(VARIABLE) else ""
+    return _none("variant-missing", problem, f"{unset}install a wheel that holds it, `{REINSTALL}`")
 
 
 def _served(candidates: tuple[str, ...]) -> Choice:
@@ -71,17 +76,13 @@ def _served(candidates: tuple[str, ...]) -> Choice:
     except _driver.DriverError as error:
         return Choice(None, fault=error.fault)
     serves = f"the NVIDIA driver serves CUDA {version // 1000}.{version % 1000 // 10}"
-    served = [variant for variant in candidates if version >= _DRIVERS[variant][0]]
-    if not served:
-        needed, release = min(_DRIVERS[variant] for variant in candidates)
-        problem = f"{serves}, expected {needed // 1000}.0 or newer"
-        advice = f"type `nvidia-smi` to see the driver's version, and install {release} or newer"
-        return _none("driver-old", problem, advice)
-    found = [named(variant) for variant in served]
-    for choice in found:
-        if choice.variant:
-            return Choice(choice.variant, f"{serves}, and of what was built {choice.variant} is the newest for that")
-    return found[0]
+    served = tuple(variant for variant in candidates if version >= _DRIVERS[variant][0])
+    if served:
+        return built(served, serves)
+    needed, release = min(_DRIVERS[variant] for variant in candidates)
+    problem = f"{serves}, expected {needed // 1000}.0 or newer"
+    advice = f"type `nvidia-smi` to see the driver's version, and install {release} or newer"
+    return _none("driver-old", problem, advice)
 
 
 def _none(code: str, problem: str, advice: str) -> Choice:
