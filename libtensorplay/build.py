@@ -104,9 +104,9 @@ def compile_objects(
     checks = _sanitizer_flags(sanitizer)
     sources = sorted(HERE.glob("src/**/*.c"))
     commands: list[tuple[str | Path, ...]] = []
-    # What stands below src/: the host's version of the runtime, or what an old runtime lacks.
-    sources += sorted(HERE.glob("emulated/*.c" if emulated else "compat/*.c"))
     if emulated:
+        # The host's version of the runtime stands below src/.
+        sources += sorted(HERE.glob("emulated/*.c"))
         # The kernels of the GPU, which register themselves while the library is loaded. The largest first.
         kernels = sorted(HERE.glob("kernels/*.cu"), key=lambda path: -path.stat().st_size)
         commands += [(*_cxx(), *KERNEL_FLAGS, *checks, *flags, "-x", "c++", "-c", path) for path in kernels]
@@ -123,11 +123,12 @@ def compile_objects(
         return list(pool.map(compile_one, commands))
 
 
-def link_flags(variant: str, kit: Toolkit) -> list[str]:
-    """What a library, or a test program, of this variant is linked with."""
+def link_flags(variant: str, kit: Toolkit, scratch: Path) -> list[str]:
+    """What the library of this variant is linked with; `scratch` is for what has to be fetched."""
     if variant == "emulated":
         return ["-static-libstdc++", "-static-libgcc", "-lpthread", "-ldl", "-lm"]
-    return [f"-L{kit.library}", *kit.link, "-ldl", "-lm"]
+    folder = toolkit.static_runtime(kit, scratch)
+    return [f"-L{folder}", f"-l:{toolkit.STATIC}", "-lpthread", "-lrt", "-ldl", "-lm"]
 
 
 def build_library(target: str, kit: Toolkit, out: Path) -> Path:
@@ -141,9 +142,11 @@ def build_library(target: str, kit: Toolkit, out: Path) -> Path:
         linker = _cxx() if variant == "emulated" else _cc()
         _run(
             [*linker, "-shared", "-s", "-o", library, *objects, f"-Wl,--version-script={exports}",
-             "-Wl,--no-undefined", "-Wl,--gc-sections", *link_flags(variant, kit)],
+             "-Wl,--no-undefined", "-Wl,--gc-sections", *link_flags(variant, kit, Path(folder))],
             f"{library.name} does not link",
         )  # fmt: skip
+    if variant != "emulated":
+        library.with_suffix(".LICENSE.txt").write_text(toolkit.licence(kit.version))
     return library
 
 

@@ -1,7 +1,7 @@
 """Makes the Python tables from the .def files: ``python libtensorplay/tables.py`` rewrites them.
 
-Core is pure Python and cannot read C when it is installed, so the tables are kept in the tree;
-tests/layout fails when they are stale.
+Core is pure Python and cannot read C when it is installed, so the tables are kept in the tree, and so is the
+version in each distribution, which core's file gives; tests/layout fails when they are stale.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ METHODS = [CORE_TABLES.parent / "_ops" / name for name in ("unary.py", "binary.p
 
 # What the statistics tell of each thing that is counted.
 FIGURES = ("current", "peak", "allocated", "freed")
+
+
+VERSION = CORE_TABLES.with_name("_version.py")
+VERSION_COPIES = [CUDA_TABLES.with_name("_version.py")]
+VERSION_COPIES += [PACKAGES / "tensorplay-accelerator" / "src" / "tensorplay" / "accelerator" / "_version.py"]
 
 
 def rows(name: str, macro: str) -> list[list[str]]:
@@ -118,7 +123,17 @@ def functions() -> str:
     return "\n".join(lines) + "\n"
 
 
+def with_version(text: str) -> str:
+    """The text of a version file with core's version in it."""
+    pattern = re.compile(r'^__version__ = "[^"]*"', re.M)
+    line = pattern.search(VERSION.read_text())
+    assert line, f"{VERSION} gives no __version__"
+    return pattern.sub(line[0], text)
+
+
 if __name__ == "__main__":
     CORE_TABLES.write_text(core_tables())
     CUDA_TABLES.write_text(cuda_tables())
     FUNCTIONS.write_text(functions())
+    for copy in VERSION_COPIES:
+        copy.write_text(with_version(copy.read_text()))

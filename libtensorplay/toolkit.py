@@ -6,6 +6,8 @@ Only the standard library is used: the build hook asks this file what to install
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,10 @@ RUNTIMES = {
     "13.5": "13.5.37",
 }
 HEADERS_OF_EMULATED = "13.0"
+# Their wheels have no static runtime. All of 12.x is one ABI: that of 12.9 serves their headers.
+WITHOUT_STATIC = ("12.4", "12.6", "12.8")
+STATIC_OF_12 = "12.9"
+STATIC = "libcudart_static.a"
 
 # No runtime wheel holds crt/host_defines.h, which every cuda_runtime_api.h includes; this one serves 12.4 to 13.5.
 CRT = "nvidia-cuda-crt==13.0.88"
@@ -52,24 +58,18 @@ class Toolkit:
         Folders to search for headers, in this order.
     library
         The folder of the runtime.
-    link
-        What the linker is told: the static runtime where the wheel has one.
     """
 
     version: str
     include: tuple[Path, ...]
     library: Path
-    link: tuple[str, ...]
-
-    @property
-    def major(self) -> str:
-        return self.version.partition(".")[0]
 
 
 def parse_targets(text: str) -> list[str]:
-    """What ``TENSORPLAY_BUILD_CUDA`` asks for: toolkit versions and ``emulated``, in order."""
-    targets = [part.strip() for part in text.split(",") if part.strip()]
-    known = [*RUNTIMES, "emulated"]
+    """What ``TENSORPLAY_BUILD_CUDA`` asks for: toolkit versions, ``newest`` among them, and ``emulated``, in order."""
+    newest = list(RUNTIMES)[-1]
+    targets = [newest if part.strip() == "newest" else part.strip() for part in text.split(",") if part.strip()]
+    known = [*RUNTIMES, "newest", "emulated"]
     if not targets:
         raise BuildError(f"TENSORPLAY_BUILD_CUDA names nothing to build, expected some of {', '.join(known)}")
     for target in targets:
@@ -94,10 +94,16 @@ def _runtime_name(version: str) -> str:
     return "nvidia-cuda-runtime-cu12" if version.startswith("12.") else "nvidia-cuda-runtime"
 
 
+def _runtime(version: str) -> str:
+    return f"{_runtime_name(version)}=={RUNTIMES[version]}"
+
+
 def requirements(targets: list[str], kernels: bool) -> list[str]:
     """The build requirements of these targets, pinned."""
     versions = [target for target in targets if target != "emulated"] or [HEADERS_OF_EMULATED]
-    needed = [CFFI, CRT] + [f"{_runtime_name(version)}=={RUNTIMES[version]}" for version in versions]
+    needed = [CFFI, CRT] + [_runtime(version) for version in versions]
+    if set(versions) & set(WITHOUT_STATIC):
+        needed.append("pip")  # static_runtime calls it
     if "emulated" in targets:
         needed.append(CCCL)
     if kernels and targets != ["emulated"]:
@@ -119,21 +125,41 @@ def folder_of(requirement: str, path: str) -> Path:
 
 def find_toolkit(version: str) -> Toolkit:
     """The toolkit of this version, from the installed wheels."""
-    requirement = f"{_runtime_name(version)}=={RUNTIMES[version]}"
-    root = folder_of(requirement, "nvidia/cuda_runtime" if version.startswith("12.") else "nvidia/cu13")
+    root = folder_of(_runtime(version), "nvidia/cuda_runtime" if version.startswith("12.") else "nvidia/cu13")
     found = importlib.metadata.version(_runtime_name(version))
     if found != RUNTIMES[version]:
         raise BuildError(f"{_runtime_name(version)}: got {found}, expected {RUNTIMES[version]} for CUDA {version}")
     crt = folder_of(CRT, "nvidia/cu13/include")
     if not (crt / "crt" / "host_defines.h").is_file():
         raise BuildError(f"crt/host_defines.h is missing in {crt} (pip install {CRT!r})")
-    library = root / "lib"
-    if (library / "libcudart_static.a").is_file():
-        link: tuple[str, ...] = ("-l:libcudart_static.a", "-ldl", "-lpthread", "-lrt")
-    else:
-        # 12.4 to 12.8 come without the static library, and no wheel has an unversioned libcudart.so.
-        link = ("-l:libcudart.so.12", "-Wl,-rpath,$ORIGIN/../../../../nvidia/cuda_runtime/lib")
-    return Toolkit(version, (root / "include", crt), library, link)
+    return Toolkit(version, (root / "include", crt), root / "lib")
+
+
+def static_runtime(kit: Toolkit, scratch: Path) -> Path:
+    """The folder that holds the static runtime for a toolkit; `scratch` is for one that has to be fetched.
+
+    Two versions of one distribution cannot be installed side by side, so the runtime that serves 12.4 to 12.8 is no
+    requirement beside their headers.
+    """
+    if kit.version not in WITHOUT_STATIC:
+        return kit.library
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(scratch)]
+    done = subprocess.run([*command, _runtime(STATIC_OF_12)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(
+            f"CUDA {kit.version} has no static runtime in its wheel, and pip does not fetch that of "
+            f"{_runtime(STATIC_OF_12)}:\n{done.stdout}{done.stderr}"
+        )
+    return scratch / "nvidia" / "cuda_runtime" / "lib"
+
+
+def licence(version: str) -> str:
+    """NVIDIA's terms for the runtime that is linked into the library of this version."""
+    wheel = importlib.metadata.distribution(_runtime_name(version))
+    text = wheel.read_text("licenses/License.txt") or wheel.read_text("License.txt")
+    if not text:
+        raise BuildError(f"{_runtime(version)} holds no License.txt, which has to go with its static runtime")
+    return text
 
 
 def cccl_include() -> Path:

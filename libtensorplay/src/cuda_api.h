@@ -24,12 +24,8 @@
 #endif
 
 #if CUDART_VERSION < 12080
-/* The runtime has libraries from 12.8 on, and only since then launches and nodes take their kernels. Before,
- * compat/library.c asks the driver, which has both since 12.0. */
-#define cudaLaunchKernel tp_compat_launch_kernel
-#define cudaGraphAddKernelNode tp_compat_graph_add_kernel_node
-#define cudaGraphExecKernelNodeSetParams tp_compat_graph_exec_kernel_node_set_params
-
+/* Headers before 12.8 do not declare what loads images. The runtime that is linked has it: that of 12.9, since older
+ * ones are not published as static libraries. It launches such kernels through the plain calls, in graphs too. */
 typedef struct CUlib_st *cudaLibrary_t;
 enum cudaJitOption { cudaJitOptionNone };
 enum cudaLibraryOption { cudaLibraryOptionNone };
@@ -39,12 +35,6 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum c
                                 void **values, unsigned int n);
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name);
 cudaError_t cudaLibraryUnload(cudaLibrary_t library);
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                             cudaStream_t stream);
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-                                   size_t n, const struct cudaKernelNodeParams *params);
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const struct cudaKernelNodeParams *params);
 #endif
 
 #endif

@@ -85,7 +85,7 @@ def test_snapshot_names_streams_devices_and_pools(two_gpus: None) -> None:
     assert cuda.memory_snapshot((0, 10**9)) == []
 
 
-def test_snapshot_has_the_settings_under_torchs_names() -> None:
+def test_snapshot_has_the_settings_under_torchs_names(gpu: None) -> None:
     printed = fresh.run(
         """
         import tensorplay as tp
@@ -107,7 +107,7 @@ def test_snapshot_has_the_settings_under_torchs_names() -> None:
 # ---- history ----
 
 
-def test_history_played_from_an_empty_device_gives_the_live_blocks() -> None:
+def test_history_played_from_an_empty_device_gives_the_live_blocks(gpu: None) -> None:
     fresh.run(
         """
         import random

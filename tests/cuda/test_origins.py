@@ -60,7 +60,7 @@ def test_every_thread_has_its_own_stack(history: None) -> None:
     check_snapshot(memory._snapshot())
 
 
-def test_an_interrupt_is_not_lost_while_stacks_are_kept() -> None:
+def test_an_interrupt_is_not_lost_while_stacks_are_kept(gpu: None) -> None:
     fresh.run(
         """
         import signal, threading, time
@@ -82,7 +82,7 @@ def test_an_interrupt_is_not_lost_while_stacks_are_kept() -> None:
     )
 
 
-def test_more_stacks_than_there_is_room_for_share_a_reason() -> None:
+def test_more_stacks_than_there_is_room_for_share_a_reason(gpu: None) -> None:
     fresh.run(
         """
         import tensorplay as tp

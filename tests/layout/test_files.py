@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def test_tables_are_fresh() -> None:
         tables.CORE_TABLES: tables.core_tables(),
         tables.CUDA_TABLES: tables.cuda_tables(),
         tables.FUNCTIONS: tables.functions(),
+        **{path: tables.with_version(path.read_text()) for path in tables.VERSION_COPIES},
     }
     for path, text in made.items():
         assert path.read_text() == text, f"{path.name} is stale: run python libtensorplay/tables.py"
@@ -51,11 +53,12 @@ def test_each_distribution_carries_the_licence() -> None:
         assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
-def test_version_stands_in_one_file() -> None:
-    version = (PACKAGES / "tensorplay-core/src/tensorplay/_version.py").read_text().split('"')[-2]
+def test_version_stands_in_one_file_and_its_copies() -> None:
+    version = re.search('^__version__ = "(.*)"$', tables.VERSION.read_text(), re.M)
+    assert version
     named = [
-        path.relative_to(ROOT)
+        path
         for path in tracked()
-        if path.suffix in (".py", ".toml", ".ini", ".c", ".h") and f'"{version}"' in path.read_text()
+        if path.suffix in (".py", ".toml", ".ini", ".c", ".h") and f'"{version[1]}"' in path.read_text()
     ]
-    assert named == [Path("packages/tensorplay-core/src/tensorplay/_version.py")]
+    assert sorted(named) == sorted([tables.VERSION, *tables.VERSION_COPIES])

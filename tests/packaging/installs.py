@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import venv
+import zipfile
 from pathlib import Path
+
+import toolkit
 
 # What most tests build; the full build has its own test.
 EMULATED_ONLY = {"TENSORPLAY_BUILD_CUDA": "emulated", "TENSORPLAY_KERNELS": "0"}
+FULL = {"TENSORPLAY_BUILD_CUDA": toolkit.DEFAULT_BUILD, "TENSORPLAY_KERNELS": "1"}
+LIB = "tensorplay/cuda/_native/lib"  # where a wheel has what build.py makes
 
 
 def run(*command: str | Path, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -20,6 +25,15 @@ def run(*command: str | Path, check: bool = True, **environment: str) -> subproc
     if check and done.returncode:
         raise AssertionError(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done
+
+
+def write_wheel(folder: Path, name: str, version: str) -> None:
+    """Writes a wheel that holds nothing."""
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
 
 
 class Environment:

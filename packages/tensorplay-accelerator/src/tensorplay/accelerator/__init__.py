@@ -4,6 +4,9 @@ The functions forward to the accelerator that core knows about. Without one, `is
 `device_count` is 0, `current_accelerator` is None, and what needs a device raises.
 """
 
+from . import _version  # noqa: F401 (first: it says when core is missing or does not fit)
+
+# isort: split
 from . import graphs, memory, random
 from .device import (
     current_accelerator,

@@ -5,13 +5,10 @@ variant of the library serves is told by ``TENSORPLAY_CUDA_RUNTIME`` (``cuda12``
 ``none``), else by the driver.
 """
 
-try:
-    from tensorplay.errors import AcceleratorError, OutOfMemoryError
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "tensorplay.cuda needs the distribution tensorplay-core, which is not installed: pip install tensorplay-core",
-        name=error.name,
-    ) from error
+from . import _version  # noqa: F401 (first: it says when core is missing or does not fit)
+
+# isort: split
+from tensorplay.errors import AcceleratorError, OutOfMemoryError
 
 from . import graphs, sanitizer
 from ._current import StreamContext, current_stream, default_stream, set_stream, stream
