@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tensorplay
-from tensorplay import _installation, _plugins, doctor
+from tensorplay import _environment, _installation, _plugins, doctor
 from tensorplay._fault import Fault
 
 
@@ -139,6 +139,15 @@ def test_siblings_of_one_version_are_none(tmp_path: Path, monkeypatch: pytest.Mo
         install(tmp_path, name, "7.1")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert _installation.faults() == []
+
+
+def test_a_misspelled_variable_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TENSORPLAY_CUDA_ALOC_CONF", "TENSORPLAY_CUDA_RUNTIME", "TENSORPLAY_OF_ANOTHER_PROGRAM"):
+        monkeypatch.setenv(name, "none")
+    (fault,) = _environment.faults()
+    assert fault.code == "variable-unknown"
+    assert fault.problem.startswith("TENSORPLAY_CUDA_ALOC_CONF is set")
+    assert fault.advice == "type `unset TENSORPLAY_CUDA_ALOC_CONF`, or set TENSORPLAY_CUDA_ALLOC_CONF"
 
 
 def test_command_line_prints_and_ends_well() -> None:

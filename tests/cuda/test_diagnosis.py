@@ -74,7 +74,7 @@ def test_a_device_without_room_is_a_fault() -> None:
     works, fault = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="emulated", **small).splitlines()
     assert works == "[False]"
     assert fault.startswith("device-fails cuda:0 does not work: OutOfMemoryError: allocate: cuda:0 has no room")
-    assert "`env | grep TENSORPLAY_EMULATED`" in fault
+    assert "`env | grep _EMULATED_`" in fault
 
 
 @pytest.mark.parametrize(

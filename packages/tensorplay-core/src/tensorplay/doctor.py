@@ -10,19 +10,8 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from . import _installation
+from . import _environment, _installation
 from ._fault import Fault
-
-#: Variables that change what runs, besides our own.
-VARIABLES = (
-    "CUDA_DEVICE_ORDER",
-    "CUDA_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "NVIDIA_VISIBLE_DEVICES",
-    "PYTHONPATH",
-)
 
 
 def report() -> dict[str, Any]:
@@ -37,17 +26,13 @@ def report() -> dict[str, Any]:
         ``environment`` (the variables that change what runs), ``dtypes``, ``backends`` (device type to a
         dictionary) and ``faults`` (dictionaries with ``code``, ``problem`` and ``advice``).
     """
-    faults = _installation.faults()
+    faults = _installation.faults() + _environment.faults()
     found: dict[str, Any] = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "package": os.path.dirname(__file__),
         "distributions": {name: _installation.version(name) for name in (*_installation.OURS, *_installation.OTHERS)},
-        "environment": {
-            name: value
-            for name, value in sorted(os.environ.items())
-            if name.startswith("TENSORPLAY_") or name in VARIABLES
-        },
+        "environment": _environment.settings(),
         "dtypes": [],
         "backends": {},
     }

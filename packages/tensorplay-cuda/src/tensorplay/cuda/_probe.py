@@ -25,7 +25,7 @@ _ADVICE = {
     "cudaErrorCompatNotSupportedOnDevice": "type `echo $LD_LIBRARY_PATH`, and take cuda-compat's folder off it",
 }
 _DEFAULT_ADVICE = "type `nvidia-smi` and `sudo dmesg | grep -i nvrm` to see what the driver says"
-_EMULATED_ADVICE = "type `env | grep TENSORPLAY_EMULATED` to see what the emulated device was told"
+_EMULATED_ADVICE = "type `env | grep _EMULATED_` to see what the emulated device was told"
 
 
 def libraries(variant: str | None) -> list[dict[str, str | None]]:
