@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tensorplay
-from tensorplay import cuda
+from tensorplay import _plugins, cuda
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -49,6 +50,22 @@ def test_page_runs_and_prints_what_it_says(page: Path, tmp_path: Path, monkeypat
         with contextlib.redirect_stdout(output):
             exec(compile(code, str(page), "exec"), names)
         assert printed is None or output.getvalue() == printed
+
+
+@pytest.fixture(autouse=True)
+def _backends_stay(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A page may register a backend for itself."""
+    monkeypatch.setattr(_plugins, "_backends", dict(_plugins._backends))
+    monkeypatch.setattr(_plugins, "places", dict(_plugins.places))
+    yield
+    _plugins.accelerator_type.cache_clear()
+
+
+def test_excerpts_are_lines_of_the_backend_that_they_are_from() -> None:
+    lines = (ROOT / "tests" / "helpers" / "fake_backend.py").read_text()
+    excerpts = re.findall(r"^```py\n(.*?)^```$", (ROOT / "docs/guide/writing-a-backend.md").read_text(), re.M | re.S)
+    assert len(excerpts) == 5
+    assert [excerpt for excerpt in excerpts if excerpt not in lines] == []
 
 
 def test_links_lead_somewhere() -> None:

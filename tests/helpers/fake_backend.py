@@ -160,7 +160,7 @@ class FakeBackend(_Methods):
             self._thread.device = self.index_of("set_device", index)
 
     def synchronize(self, index: int | None) -> None:
-        self.current_stream(index).synchronize()
+        self.current_stream(self.index_of("synchronize", index)).synchronize()
 
     def supported_dtypes(self, index: int) -> set[DType]:
         return {*super().supported_dtypes(index)} - {complex64, complex128}
