@@ -54,9 +54,7 @@ def _backend(kind: str) -> tuple[dict[str, Any], list[Fault]]:
         backend = _plugins.find(kind)
     except Exception as error:
         problem = f"the import of the backend for {kind!r} failed: {type(error).__name__}: {error}"
-        distribution = _plugins.DISTRIBUTIONS.get(kind, "its distribution")
-        wheels = f"{distribution.replace('-', '_')}-*.whl"
-        advice = f"install {distribution} anew: `python -m pip install --force-reinstall {wheels}`"
+        advice = f"type `python -m pip check`, and install {_plugins.DISTRIBUTIONS.get(kind, 'what brings it')} anew"
         return {"available": False, "reason": problem}, [Fault("import-failed", problem, advice)]
     if backend is None:
         return {"available": False, "reason": _plugins.missing(kind)}, []
