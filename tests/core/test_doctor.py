@@ -52,6 +52,20 @@ def test_a_backend_whose_import_fails_is_a_finding(monkeypatch: pytest.MonkeyPat
     assert fault["advice"] == "type `python -m pip check`, and install tensorplay-cuda anew"
 
 
+def test_the_accelerator_is_named_and_a_choice_that_is_none_is_a_fault() -> None:
+    command = [sys.executable, "-m", "tensorplay.doctor", "--json"]
+    for value in ("none", "cuba"):
+        changed = {**os.environ, "TENSORPLAY_ACCELERATOR": value}
+        found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=changed).stdout)
+        assert found["accelerator"] is None
+        assert "Accelerator: none\n" in doctor.text(found)
+        faults = [fault for fault in found["faults"] if "TENSORPLAY_ACCELERATOR" in fault["problem"]]
+        assert [fault["code"] for fault in faults] == ["setting-unknown"] * (value == "cuba")
+    assert faults[0]["problem"].startswith("TENSORPLAY_ACCELERATOR: got 'cuba', expected one of ")
+    assert faults[0]["advice"] == "type `unset TENSORPLAY_ACCELERATOR`, or set one of these"
+    assert doctor.report()["accelerator"] == _plugins.accelerator_type()
+
+
 def test_a_missing_distribution_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_plugins, "find", lambda kind: None)
     assert "tensorplay-cuda" in doctor.report()["backends"]["cuda"]["reason"]

@@ -160,21 +160,20 @@ def test_states_cover_one_device_or_all(two_gpus: None) -> None:
         cuda.set_rng_state_all(states[:1])
 
 
-@pytest.mark.parametrize("call", [cuda.get_rng_state, cuda.initial_seed, cuda.get_rng_state_all])
-def test_states_need_a_device(call: Any) -> None:
+@pytest.mark.parametrize("name", ["get_rng_state", "initial_seed"])
+def test_states_need_a_device(name: str) -> None:
     code = f"""
         from tensorplay import cuda
         from tensorplay.errors import BackendUnavailableError
         assert cuda.get_rng_state_all() == []
-        try:
-            cuda.{call.__name__}()
-        except BackendUnavailableError as error:
-            print(error)
         cuda.manual_seed(3)
         cuda.manual_seed_all(3)
+        try:
+            cuda.{name}()
+        except BackendUnavailableError as error:
+            print(str(error) == f"get_rng_state: {{cuda.unavailable_reason()}}")
     """
-    expected = "" if call is cuda.get_rng_state_all else "get_rng_state: TENSORPLAY_CUDA_RUNTIME is none\n"
-    assert fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none") == expected
+    assert fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none") == "True\n"
 
 
 def test_a_state_of_a_device_that_is_not_there_is_refused(gpu: None) -> None:
@@ -191,6 +190,26 @@ def test_a_fork_of_devices_named_by_the_module(two_gpus: None) -> None:
         draw(0), draw(1)
     after = [state.tolist() for state in cuda.get_rng_state_all()]
     assert [after[0] == before[0], after[1] == before[1]] == [False, True]
+
+
+def test_forks_without_a_device_put_the_host_back_and_refuse_devices() -> None:
+    code = """
+        import tensorplay as tp
+        from tensorplay.errors import BackendUnavailableError
+        for devices in (None, ["cpu"], []):
+            before = tp.get_rng_state().tolist()
+            with tp.random.fork_rng(devices):
+                tp.rand(2)
+            assert tp.get_rng_state().tolist() == before
+        for devices in (["cuda:0"], [0]):
+            try:
+                with tp.random.fork_rng(devices):
+                    raise AssertionError
+            except BackendUnavailableError as error:
+                print(str(error).partition(";")[0])
+    """
+    expected = "get_rng_state: TENSORPLAY_CUDA_RUNTIME is none\n" * 2
+    assert fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none", TENSORPLAY_ACCELERATOR=None) == expected
 
 
 def test_forks_start_nothing() -> None:

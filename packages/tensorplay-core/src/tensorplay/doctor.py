@@ -24,7 +24,8 @@ def report() -> dict[str, Any]:
     dict
         ``python``, ``platform``, ``package`` (the folder), ``distributions`` (name to version, None when missing),
         ``environment`` (the variables that change what runs), ``dtypes``, ``backends`` (device type to a
-        dictionary) and ``faults`` (dictionaries with ``code``, ``problem`` and ``advice``).
+        dictionary), ``accelerator`` (the device type of the one that serves as it, None without one) and ``faults``
+        (dictionaries with ``code``, ``problem`` and ``advice``).
     """
     faults = _installation.faults() + _environment.faults()
     found: dict[str, Any] = {
@@ -35,6 +36,7 @@ def report() -> dict[str, Any]:
         "environment": _environment.settings(),
         "dtypes": [],
         "backends": {},
+        "accelerator": None,
     }
     if _installation.is_ours():
         from . import _dtype, _plugins
@@ -43,6 +45,8 @@ def report() -> dict[str, Any]:
         for kind in _plugins.known_types():
             found["backends"][kind], more = _backend(kind)
             faults += more
+        found["accelerator"], more = _accelerator()
+        faults += more
     return {**found, "faults": [asdict(fault) for fault in faults]}
 
 
@@ -68,6 +72,16 @@ def _backend(kind: str) -> tuple[dict[str, Any], list[Fault]]:
     }, faults
 
 
+def _accelerator() -> tuple[str | None, list[Fault]]:
+    """The device type of the accelerator, None without one."""
+    from . import _plugins, errors
+
+    try:
+        return _plugins.accelerator_type(), []
+    except errors.BackendUnavailableError as error:
+        return None, [Fault("setting-unknown", str(error), f"type `unset {_plugins.VARIABLE}`, or set one of these")]
+
+
 def text(found: dict[str, Any]) -> str:
     """The report for people."""
     lines = [f"Python {found['python']} on {found['platform']}", f"Package in {found['package']}", "", "Distributions"]
@@ -75,6 +89,7 @@ def text(found: dict[str, Any]) -> str:
     lines += ["", "Environment"]
     lines += [f"  {name}={value}" for name, value in found["environment"].items()] or ["  no variable is set"]
     lines += ["", f"Dtypes: {', '.join(found['dtypes'])}"]
+    lines += ["", f"Accelerator: {found['accelerator'] or 'none'}"]
     for kind, facts in found["backends"].items():
         lines += ["", f"Devices of type {kind!r}: {'available' if facts['available'] else 'not available'}"]
         lines += [
