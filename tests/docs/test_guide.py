@@ -1,4 +1,4 @@
-"""The pages of the guide, and README, are programs that run and print what they say."""
+"""The pages of the guide, README and the site's first page are programs that run and print what they say."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tensorplay
 from tensorplay import _plugins, cuda
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 
 # A block, and the text block behind it where there is one.
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
@@ -27,7 +27,8 @@ def blocks(page: Path) -> list[tuple[str, str | None]]:
 
 
 def test_every_topic_has_blocks() -> None:
-    assert [page.name for page in PAGES if not blocks(page)] == ["README.md", "c-abi.md"]  # an index, and C
+    # An index, C, and tables.
+    assert [page.name for page in PAGES if not blocks(page)] == ["README.md", "c-abi.md", "torch-names.md"]
     for page in PAGES:
         assert len(blocks(page)) == page.read_text().count("```python")
 

@@ -183,7 +183,7 @@ class AdaptiveAvgPool2d(_Adaptive):
     """Means of parts of the last two dimensions that are as equal as can be, as many as asked for."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """(..., channels, height, width) to (..., channels, *output_size)."""
+        """``(..., channels, height, width)`` to ``(..., channels, *output_size)``."""
         return functional.adaptive_avg_pool2d(input, self.output_size)
 
 
@@ -199,5 +199,5 @@ class AdaptiveMaxPool2d(_Adaptive):
     """As `AdaptiveAvgPool2d`, with the largest elements."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """(..., channels, height, width) to (..., channels, *output_size)."""
+        """``(..., channels, height, width)`` to ``(..., channels, *output_size)``."""
         return functional.adaptive_max_pool2d(input, self.output_size)

@@ -9,40 +9,69 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._budgets import BudgetFigures as BudgetFigures
-from ._budgets import memory_budget as memory_budget
-from ._budgets import memory_budgets as memory_budgets
+from ._budgets import BudgetFigures, memory_budget, memory_budgets
 from ._check import check
-from ._fraction import get_per_process_memory_fraction as get_per_process_memory_fraction
-from ._fraction import set_per_process_memory_fraction as set_per_process_memory_fraction
+from ._fraction import get_per_process_memory_fraction, set_per_process_memory_fraction
 from ._history import _dump_snapshot as _dump_snapshot
 from ._history import _record_memory_history as _record_memory_history
 from ._history import _snapshot as _snapshot
-from ._history import memory_snapshot as memory_snapshot
+from ._history import memory_snapshot
 from ._library import native
-from ._limit import get_memory_limit as get_memory_limit
-from ._limit import set_memory_limit as set_memory_limit
-from ._mempool import CUDAPluggableAllocator as CUDAPluggableAllocator
-from ._mempool import MemPool as MemPool
-from ._mempool import PoolId as PoolId
-from ._mempool import graph_pool_handle as graph_pool_handle
-from ._mempool import reserved_by_pool
-from ._mempool import use_mem_pool as use_mem_pool
-from ._pinned import empty_host_cache as empty_host_cache
-from ._pinned import host_memory_stats as host_memory_stats
-from ._pinned import host_memory_stats_as_nested_dict as host_memory_stats_as_nested_dict
-from ._pinned import reset_accumulated_host_memory_stats as reset_accumulated_host_memory_stats
-from ._pinned import reset_peak_host_memory_stats as reset_peak_host_memory_stats
-from ._raw import caching_allocator_alloc as caching_allocator_alloc
-from ._raw import caching_allocator_delete as caching_allocator_delete
-from ._settings import get_allocator_backend as get_allocator_backend
-from ._settings import get_allocator_settings as get_allocator_settings
-from ._settings import set_allocator_settings as set_allocator_settings
-from ._shortage import CallbackHandle as CallbackHandle
-from ._shortage import register_oom_callback as register_oom_callback
+from ._limit import get_memory_limit, set_memory_limit
+from ._mempool import CUDAPluggableAllocator, MemPool, PoolId, graph_pool_handle, reserved_by_pool, use_mem_pool
+from ._pinned import (
+    empty_host_cache,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
+    reset_accumulated_host_memory_stats,
+    reset_peak_host_memory_stats,
+)
+from ._raw import caching_allocator_alloc, caching_allocator_delete
+from ._settings import get_allocator_backend, get_allocator_settings, set_allocator_settings
+from ._shortage import CallbackHandle, register_oom_callback
 from ._summary import nested, summary
 from ._tables import STATISTICS
 from .device import CURRENT, DeviceArgument, device_index
+
+__all__ = [
+    "BudgetFigures",
+    "CUDAPluggableAllocator",
+    "CallbackHandle",
+    "MemPool",
+    "PoolId",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
+    "empty_cache",
+    "empty_host_cache",
+    "get_allocator_backend",
+    "get_allocator_settings",
+    "get_memory_limit",
+    "get_per_process_memory_fraction",
+    "graph_pool_handle",
+    "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_budget",
+    "memory_budgets",
+    "memory_reserved",
+    "memory_snapshot",
+    "memory_stat",
+    "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
+    "register_oom_callback",
+    "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_peak_host_memory_stats",
+    "reset_peak_memory_stats",
+    "set_allocator_settings",
+    "set_memory_limit",
+    "set_per_process_memory_fraction",
+    "use_mem_pool",
+]
 
 _KEYS = {name: key for key, name in enumerate(STATISTICS)}
 

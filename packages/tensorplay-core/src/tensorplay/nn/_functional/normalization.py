@@ -30,7 +30,7 @@ def layer_norm(
     Parameters
     ----------
     input : Tensor
-        Shape (..., *normalized_shape), a floating dtype. The arithmetic is float32 or better.
+        Shape ``(..., *normalized_shape)``, a floating dtype. The arithmetic is float32 or better.
     normalized_shape : sequence of int
         Sizes of the last dimensions.
     weight, bias : Tensor, optional
@@ -51,7 +51,7 @@ def rms_norm(
     Parameters
     ----------
     input : Tensor
-        Shape (..., *normalized_shape), a floating dtype.
+        Shape ``(..., *normalized_shape)``, a floating dtype.
     normalized_shape : sequence of int
         Sizes of the last dimensions.
     weight : Tensor, optional
