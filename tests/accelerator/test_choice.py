@@ -74,6 +74,15 @@ def test_the_variable_chooses_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tensorplay.ones(1, device="fake").device == tensorplay.device("fake:0")
 
 
+def test_whoever_needs_an_accelerator_is_told_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, says in (("", " is installed: install tensorplay-cuda "), ("none", ": TENSORPLAY_ACCELERATOR is none")):
+        monkeypatch.setenv(_plugins.VARIABLE, value)
+        _plugins.accelerator_type.cache_clear()
+        for call in (accelerator.synchronize, lambda: tensorplay.ones(1).pin_memory(), lambda: tensorplay.device(0)):
+            with pytest.raises(RuntimeError, match=f"no accelerator{says}"):
+                call()
+
+
 def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     _plugins.register(FakeBackend())
     monkeypatch.setenv(_plugins.VARIABLE, "")

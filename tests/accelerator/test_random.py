@@ -231,5 +231,5 @@ def test_a_fork_without_an_accelerator_is_the_hosts(nothing: None) -> None:
         with random.fork_rng(devices):
             tensorplay.rand(3)
         assert tensorplay.get_rng_state().tolist() == before
-    with pytest.raises(InvalidArgumentError, match="no accelerator is installed"), random.fork_rng([0]):
+    with pytest.raises(InvalidArgumentError, match="bare index, expected a text: no accelerator"), random.fork_rng([0]):
         raise AssertionError

@@ -98,9 +98,9 @@ def _parse(text: str) -> tuple[str, int | None]:
 
 def _accelerator() -> str:
     """The device type that a bare index means."""
-    from ._plugins import accelerator_type
+    from ._plugins import accelerator_type, no_accelerator
 
     found = accelerator_type()
     if found is None:
-        raise InvalidArgumentError("device: got a bare index, expected a text: no accelerator is installed")
+        raise InvalidArgumentError(f"device: got a bare index, expected a text: {no_accelerator()}")
     return found

@@ -39,10 +39,7 @@ def empty(shape: Sequence[int], dtype: DType, device: Device) -> Tensor:
 def _load_accelerator() -> Backend:
     kind = _plugins.accelerator_type()
     if kind is None:
-        raise BackendUnavailableError(
-            "pin_memory: an accelerator pins memory, and none is installed: "
-            + " or ".join(f"install {name} (pip install {name})" for name in _plugins.DISTRIBUTIONS.values())
-        )
+        raise BackendUnavailableError(f"pin_memory: an accelerator pins memory: {_plugins.no_accelerator()}")
     return _plugins.get(kind)
 
 

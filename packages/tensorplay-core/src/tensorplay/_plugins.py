@@ -128,6 +128,15 @@ def accelerator_type() -> str | None:
     return wanted
 
 
+def no_accelerator() -> str:
+    """The sentence for a call that needs an accelerator where there is none."""
+    if os.environ.get(VARIABLE) == "none":
+        return f"no accelerator: {VARIABLE} is none"
+    return "no accelerator is installed: " + " or ".join(
+        f"install {name} (pip install {name})" for name in DISTRIBUTIONS.values()
+    )
+
+
 def loaded_accelerator() -> Backend | None:
     """The accelerator's backend, where something has imported it."""
     return _backends.get(accelerator_type() or "")

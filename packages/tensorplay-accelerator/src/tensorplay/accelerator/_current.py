@@ -6,7 +6,7 @@ from operator import index
 
 from tensorplay._backend import Backend
 from tensorplay._device import Device, DeviceLike
-from tensorplay._plugins import accelerator_type, get
+from tensorplay._plugins import accelerator_type, get, no_accelerator
 from tensorplay.errors import BackendUnavailableError, DTypeError, InvalidArgumentError
 
 
@@ -32,7 +32,7 @@ def needed(operation: str) -> Backend:
     """
     backend = accelerator()
     if backend is None:
-        raise BackendUnavailableError(f"{operation}: no accelerator: no distribution that brings one is installed")
+        raise BackendUnavailableError(f"{operation}: {no_accelerator()}")
     return backend
 
 
