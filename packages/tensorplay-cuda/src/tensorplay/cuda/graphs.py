@@ -22,7 +22,7 @@ from ._graphed import make_graphed_callables
 from ._library import native
 from ._mempool import PoolId, graph_pool_handle
 from .device import CURRENT
-from .streams import Stream, pointer_of
+from .streams import Stream, pointer_of, stream_of
 
 if TYPE_CHECKING:
     from tensorplay import Tensor
@@ -69,9 +69,7 @@ class CUDAGraph(Conditional):
         if self._pointer:
             self._release(self._pointer)
 
-    def capture_begin(
-        self, pool: Any = None, capture_error_mode: str = "global", stream: Stream | None = None
-    ) -> None:
+    def capture_begin(self, pool: Any = None, capture_error_mode: str = "global", stream: Stream | None = None) -> None:
         """Begins to capture the current stream (`tp_graph_capture_begin`).
 
         Parameters
@@ -251,7 +249,7 @@ class graph:  # noqa: N801 - torch's name
     def __enter__(self) -> None:
         gc.collect()  # What dies inside of the capture could not go back.
         check(native.tp_graph_prepare(CURRENT))
-        stream = _stream_of_captures() if self._stream is None else self._stream
+        stream = stream_of_captures() if self._stream is None else self._stream
         self._graph.capture_begin(self._pool, self._mode, stream)
 
     def __exit__(
@@ -282,12 +280,9 @@ def export_dot(graph: CUDAGraph, path: str | PathLike[str]) -> None:
         raise
 
 
-def _stream_of_captures() -> Stream:
-    found = object.__new__(Stream)
-    found._pointer = native.tp_stream_of_captures(CURRENT)
-    if not found._pointer:
-        raise failure()
-    return found
+def stream_of_captures() -> Stream:
+    """Where the current device's graphs are captured unless another stream is chosen (`tp_stream_of_captures`)."""
+    return stream_of(native.tp_stream_of_captures(CURRENT))
 
 
 def _pool_id(pool: Any) -> PoolId:

@@ -228,7 +228,7 @@ class CudaGraphManager:
         if entry.graphed is None and entry.refusal is None and entry.warmups >= self._warmup:
             self._pool = cuda.MemPool() if self._pool is None else self._pool
             with _capturing, cuda.device(signature.device):
-                busy = native.tp_stream_is_capturing(graphs._stream_of_captures()._pointer)  # by the program
+                busy = native.tp_stream_is_capturing(graphs.stream_of_captures()._pointer)  # by the program
                 if busy or cuda.get_sync_debug_mode() == _MAY_NOT_WAIT:
                     return  # a later call captures
                 try:
