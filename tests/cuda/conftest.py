@@ -10,6 +10,7 @@ from helpers.orders import own_order
 
 import tensorplay
 from tensorplay import cuda
+from tensorplay.cuda import sanitizer
 from tensorplay.errors import BackendUnavailableError
 
 
@@ -60,6 +61,15 @@ def with_else(gpu: None) -> None:
     """Graphs whose if nodes have a second body."""
     if refusal := refusal_of_else():
         pytest.skip(refusal)
+
+
+@pytest.fixture
+def checker(gpu: None) -> Iterator[None]:
+    """The order checker, on for one test."""
+    cuda.synchronize()
+    sanitizer.enable()
+    yield
+    sanitizer.disable()
 
 
 @pytest.fixture

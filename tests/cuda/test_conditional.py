@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.captures import flag
 
 import tensorplay as tp
 from tensorplay import cuda
@@ -11,11 +12,6 @@ from tensorplay.testing import emulated as control
 from tensorplay.testing import explore_orders
 
 pytestmark = pytest.mark.usefixtures("gpu")
-
-
-def flag(value: bool = True) -> tp.Tensor:
-    """A predicate."""
-    return tp.full((), value, device="cuda")
 
 
 def number(value: int = 0) -> tp.Tensor:

@@ -6,6 +6,7 @@ import gc
 
 import pytest
 from helpers import fresh
+from helpers.captures import flag
 
 import tensorplay as tp
 from tensorplay import cuda
@@ -65,7 +66,7 @@ def test_a_process_that_ends_in_a_body_ends_as_always(ending: str) -> None:
 
 @pytest.mark.parametrize("call", ["cudaGraphAddNode", "cudaGraphAddChildGraphNode", "cudaGraphConditionalHandleCreate"])
 def test_work_behind_a_body_that_did_not_begin_does_not_run(emulated: None, call: str) -> None:
-    g, p, x = cuda.CUDAGraph(), tp.full((), True, device="cuda"), tp.zeros(3, device="cuda")
+    g, p, x = cuda.CUDAGraph(), flag(), tp.zeros(3, device="cuda")
     g.capture_begin(stream=cuda.Stream())
     g.begin_capture_to_if_node(p)
     x.add_(1)
@@ -81,7 +82,7 @@ def test_work_behind_a_body_that_did_not_begin_does_not_run(emulated: None, call
 
 def program() -> list[float]:
     """Bodies of every kind, in a capture of their own."""
-    x, n, going = tp.zeros(4, device="cuda"), tp.full((), 0, device="cuda"), tp.full((), True, device="cuda")
+    x, n, going = tp.zeros(4, device="cuda"), tp.full((), 0, device="cuda"), flag()
     g = cuda.CUDAGraph()
     with graphs.graph(g):
         with g.while_(going):

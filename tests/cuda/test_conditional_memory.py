@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from helpers.captures import flag
 
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.cuda import graphs
 
 pytestmark = pytest.mark.usefixtures("gpu")
-
-
-def flag() -> tp.Tensor:
-    """A predicate."""
-    return tp.full((), True, device="cuda")
 
 
 def test_memory_of_bodies_is_the_graphs() -> None:

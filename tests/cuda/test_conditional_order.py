@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
+from helpers.captures import flag
 
 import tensorplay as tp
 from tensorplay import cuda
-from tensorplay.cuda import graphs, sanitizer
+from tensorplay.cuda import graphs
 from tensorplay.errors import OrderError
 
 pytestmark = pytest.mark.usefixtures("gpu")
-
-
-@pytest.fixture
-def checker(gpu: None) -> Iterator[None]:
-    """The checker, on for one test."""
-    cuda.synchronize()
-    sanitizer.enable()
-    yield
-    sanitizer.disable()
-
-
-def flag() -> tp.Tensor:
-    """A predicate."""
-    return tp.full((), True, device="cuda")
 
 
 def test_bodies_are_in_line(with_else: None, checker: None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from helpers.captures import flag
 
 import tensorplay as tp
 from tensorplay import cuda
@@ -40,11 +41,6 @@ def _nothing_stays(gpu: None) -> Iterator[None]:
             x.add_(1)
     g.replay()
     assert x.tolist() == [2, 2, 2]
-
-
-def flag(value: bool = True) -> tp.Tensor:
-    """A predicate."""
-    return tp.full((), value, device="cuda")
 
 
 BAD = [

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 import tensorplay as tp
 from tensorplay import cuda
-from tensorplay.cuda import graphs, sanitizer
+from tensorplay.cuda import graphs
 from tensorplay.errors import OrderError
 
-pytestmark = pytest.mark.usefixtures("gpu")
-
-
-@pytest.fixture(autouse=True)
-def checker(gpu: None) -> Iterator[None]:
-    """The checker, on for one test."""
-    cuda.synchronize()
-    sanitizer.enable()
-    yield
-    sanitizer.disable()
+pytestmark = pytest.mark.usefixtures("checker")
 
 
 def captured(pool: graphs.CUDAGraph | None = None) -> tuple[cuda.CUDAGraph, tp.Tensor, tp.Tensor]:

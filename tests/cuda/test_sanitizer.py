@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -16,15 +16,6 @@ from tensorplay.cuda import sanitizer
 from tensorplay.errors import InvalidArgumentError, OrderError
 
 pytestmark = pytest.mark.usefixtures("gpu")
-
-
-@pytest.fixture
-def checker(gpu: None) -> Iterator[None]:
-    """The checker, on for one test."""
-    cuda.synchronize()
-    sanitizer.enable()
-    yield
-    sanitizer.disable()
 
 
 def on(stream: cuda.Stream, work: Callable[[], object]) -> object:

@@ -1,10 +1,15 @@
-"""What tests of captures that fail share."""
+"""What tests of captures share."""
 
 from __future__ import annotations
 
 import tensorplay
 from tensorplay import cuda
 from tensorplay.cuda import graphs
+
+
+def flag(value: bool = True) -> tensorplay.Tensor:
+    """A predicate."""
+    return tensorplay.full((), value, device="cuda")
 
 
 def check_capture(g: cuda.CUDAGraph) -> None:
