@@ -173,6 +173,7 @@ def kind(here: Place) -> str:
     return here.type or ""
 
 
+@pytest.mark.smoke
 def test_a_replay_does_the_captured_work_again(kind: str) -> None:
     x = tensorplay.zeros(5, device=kind)
     with accelerator.Graph() as g:

@@ -24,6 +24,7 @@ def test_release_is_the_c_function_itself(gpu: None) -> None:
     assert backend.release is native.tp_tensor_release
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (1,), (0, 3), (5, 7), (2, 1, 3)])
 def test_host_and_back(gpu: None, dtype: tp.DType, shape: tuple[int, ...]) -> None:
@@ -119,6 +120,7 @@ def test_normalized_shape_is_checked_though_c_sees_its_length_only(gpu: None) ->
             backend.layer_norm(tensor, normalized, scale, None, 1e-5)
 
 
+@pytest.mark.smoke
 def test_fault_of_the_device_comes_with_the_next_wait(gpu: None) -> None:
     weight = tp.zeros((10, 4), device="cuda")
     rows = backend.embedding(weight, tp.tensor([1, 99], device="cuda"))
@@ -128,6 +130,7 @@ def test_fault_of_the_device_comes_with_the_next_wait(gpu: None) -> None:
     assert backend.embedding(weight, tp.tensor([9], device="cuda")).sum().item() == 0
 
 
+@pytest.mark.smoke
 def test_copies_between_devices(two_gpus: None) -> None:
     there = tp.arange(1000, device="cuda:0").to("cuda:1")
     assert there.device == tp.device("cuda:1")
@@ -151,6 +154,7 @@ def test_handles_know_their_storage(gpu: None) -> None:
     assert view.data_ptr() == tensor.data_ptr() + 6 * 4
 
 
+@pytest.mark.smoke
 def test_description_tells_the_variant(gpu: None) -> None:
     tp.zeros(1, device="cuda")
     facts = backend.describe()

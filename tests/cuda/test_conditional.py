@@ -19,6 +19,7 @@ def number(value: int = 0) -> tp.Tensor:
     return tp.full((), value, device="cuda")
 
 
+@pytest.mark.smoke
 def test_an_if_runs_its_body_where_the_predicate_is_true() -> None:
     x, wanted = tp.zeros(5, device="cuda"), flag()
     g = cuda.CUDAGraph()
@@ -34,6 +35,7 @@ def test_an_if_runs_its_body_where_the_predicate_is_true() -> None:
         assert x.tolist() == [expected] * 5
 
 
+@pytest.mark.smoke
 def test_else_runs_where_the_if_did_not(with_else: None) -> None:
     x, wanted = tp.zeros(5, device="cuda"), flag()
     g = cuda.CUDAGraph()
@@ -49,6 +51,7 @@ def test_else_runs_where_the_if_did_not(with_else: None) -> None:
         assert z.tolist() == [expected] * 5
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("rounds", [0, 1, 1000])
 def test_a_while_ends_where_its_body_says(rounds: int) -> None:
     n, limit, doubled = number(), number(rounds), number()
@@ -125,6 +128,7 @@ def collatz(start: int) -> tuple[int, int]:
     return steps, largest
 
 
+@pytest.mark.smoke
 def test_nested_bodies() -> None:
     n, steps, largest = number(), number(), number()
     g = cuda.CUDAGraph()

@@ -38,6 +38,7 @@ def test_an_external_event_is_a_node_of_the_graph_in_a_capture_only(emulated: No
     event.synchronize()
 
 
+@pytest.mark.smoke
 def test_external_events_happen_in_each_replay(gpu: None) -> None:
     """Recorded and waited for in captures of two graphs, which are replayed on two streams."""
     first, second = cuda.Stream(), cuda.Stream()
@@ -84,6 +85,7 @@ def test_an_event_that_is_not_external_is_order_inside_the_graph(gpu: None) -> N
     event.synchronize()
 
 
+@pytest.mark.smoke
 def test_event_orders_two_streams(gpu: None) -> None:
     first, second = cuda.Stream(), cuda.Stream()
     with cuda.stream(first):
@@ -149,6 +151,7 @@ def test_a_stream_of_another_device_waits_for_an_event(two_gpus: None) -> None:
     assert late.item() == 1
 
 
+@pytest.mark.smoke
 def test_elapsed_time_counts_forwards_and_back(gpu: None) -> None:
     start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True, blocking=True)
     start.record()

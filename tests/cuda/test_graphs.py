@@ -13,6 +13,7 @@ from tensorplay.errors import StateError
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
 
 
+@pytest.mark.smoke
 def test_a_replay_does_the_captured_work_again() -> None:
     x = tensorplay.zeros(5, device="cuda")
     g = cuda.CUDAGraph()

@@ -32,6 +32,7 @@ def growing(gpu: None) -> Iterator[None]:
     memory.set_allocator_settings("")
 
 
+@pytest.mark.smoke
 def test_pages_come_and_go_with_their_blocks(growing: None) -> None:
     before = cuda.memory_stats()
     tensors = [empty(10 * MiB) for _ in range(6)]

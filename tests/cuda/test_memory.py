@@ -81,6 +81,7 @@ def test_accumulated_reset_keeps_current_and_peak(gpu: None) -> None:
     del held
 
 
+@pytest.mark.smoke
 def test_empty_cache_gives_back_what_nobody_holds(gpu: None) -> None:
     cuda.empty_cache()
     reserved = cuda.memory_reserved()
@@ -100,6 +101,7 @@ def test_empty_cache_touches_no_device_that_was_not_used(two_gpus: None) -> None
     assert cuda.current_device() == 0
 
 
+@pytest.mark.smoke
 def test_stats_agree_with_the_single_numbers(gpu: None) -> None:
     held = [empty(3 * MiB), empty(700)]
     stats = cuda.memory_stats()

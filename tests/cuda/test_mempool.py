@@ -48,6 +48,7 @@ def test_ids_are_values() -> None:
     assert repr(tuple(other)) in repr(other)
 
 
+@pytest.mark.smoke
 def test_a_pool_has_what_its_block_allocates() -> None:
     pool = cuda.MemPool()
     before = cuda.memory_reserved()

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("pinned")
 # -- tensors in pinned memory ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
 def test_a_pinned_tensor_is_a_host_tensor(dtype: tp.DType) -> None:
     x = tp.ones(3, 4, dtype=dtype)

@@ -17,6 +17,7 @@ def draw(device: int = 0) -> list[Any]:
     return found
 
 
+@pytest.mark.smoke
 def test_seed_repeats_the_numbers(gpu: None) -> None:
     cuda.manual_seed(7)
     assert cuda.initial_seed() == 7

@@ -27,6 +27,7 @@ def capture() -> Captured:
     return g, statics, out
 
 
+@pytest.mark.smoke
 def test_each_call_uses_fresh_inputs() -> None:
     g, statics, out = capture()
     for i in range(4):

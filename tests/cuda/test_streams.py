@@ -119,6 +119,7 @@ def test_set_stream_sets_the_device_too(two_gpus: None) -> None:
     assert cuda.current_stream() == stream
 
 
+@pytest.mark.smoke
 def test_work_follows_the_current_stream(gpu: None) -> None:
     stream = cuda.Stream()
     with cuda.stream(stream):
@@ -128,6 +129,7 @@ def test_work_follows_the_current_stream(gpu: None) -> None:
     assert (twos + 1).sum().item() == 3000
 
 
+@pytest.mark.smoke
 def test_record_stream_keeps_memory_for_the_other_stream(emulated: None) -> None:
     cuda.empty_cache()
     first, second = cuda.Stream(), cuda.Stream()

@@ -1,6 +1,7 @@
 """Compiles every tests/native/test_*.c for the emulated device and runs each in its own process.
 
-TENSORPLAY_SANITIZER=address, undefined or thread selects a build with that sanitizer.
+TENSORPLAY_SANITIZER=address, undefined or thread selects a build with that sanitizer, TENSORPLAY_BUILD_CUDA the
+toolkit whose headers are used.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def kit() -> toolkit.Toolkit:
     """The toolkit whose headers the emulated device is compiled with."""
-    return toolkit.find_toolkit(toolkit.headers_of_emulated([]))
+    targets = toolkit.parse_targets(os.environ.get("TENSORPLAY_BUILD_CUDA", "emulated"))
+    return toolkit.find_toolkit(toolkit.headers_of_emulated(targets))
 
 
 @pytest.mark.parametrize("source", sorted(HERE.glob("test_*.c")), ids=lambda path: path.stem)
