@@ -1,0 +1,108 @@
+"""What can be published: the wheels under their final tags, what they weigh, and how long they take to import."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+import release
+from installs import LIB, Environment, run
+
+ROOT = Path(__file__).resolve().parents[2]
+MB = 1_000_000
+MAX_INSTALLED_MB = 15
+MAX_IMPORT_S = 0.1
+EMULATED = {"TENSORPLAY_CUDA_RUNTIME": "emulated"}
+
+
+@pytest.fixture(scope="session")
+def published(dist: Path, wheel: tuple[Path, float], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All that would be published, the wheel with C in full and under its manylinux tag."""
+    folder = tmp_path_factory.mktemp("published")
+    for path in [*dist.glob("*.tar.gz"), *dist.glob("*-none-any.whl")]:
+        shutil.copy(path, folder)
+    release.repair(wheel[0], folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def everything(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The three wheels, installed as README says."""
+    env = Environment(tmp_path_factory.mktemp("everything") / "environment")
+    env.pip("install", *published.glob("tensorplay_*.whl"))
+    return env
+
+
+def test_wheel_with_c_carries_the_manylinux_tag_of_glibc_2_34(published: Path) -> None:
+    (found,) = published.glob("tensorplay_cuda-*.whl")
+    assert found.name.endswith("-cp310-abi3-manylinux_2_34_x86_64.whl")
+
+
+def test_descriptions_and_limited_api_pass_their_checkers(published: Path) -> None:
+    assert len(list(published.iterdir())) == 6
+    release.check(published)
+
+
+def test_wheel_that_needs_a_library_from_elsewhere_is_refused(wheel: tuple[Path, float], tmp_path: Path) -> None:
+    source, other, needs = tmp_path / "empty.c", tmp_path / "libother.so", tmp_path / "needs.so"
+    source.touch()
+    run("gcc", "-shared", "-o", other, source)
+    run("gcc", "-shared", "-Wl,--no-as-needed", "-o", needs, source, other)
+    broken = tmp_path / wheel[0].name
+    shutil.copy(wheel[0], broken)
+    with zipfile.ZipFile(broken, "a") as archive:
+        archive.write(needs, f"{LIB}/needs.so")
+    other.unlink()
+    with pytest.raises(subprocess.CalledProcessError):
+        release.repair(broken, tmp_path / "out")
+
+
+def test_published_wheels_work(everything: Environment) -> None:
+    code = "import tensorplay as tp; print((tp.ones(2, device='cuda') + 1).tolist(), tp.accelerator.is_available())"
+    assert everything.evaluate(code, **EMULATED) == "[2.0, 2.0] True"
+
+
+def sizes(env: Environment) -> dict[str, float]:
+    """Megabytes of each distribution as it lies on the disk, compiled Python included."""
+    code = """
+import json, os
+from importlib.metadata import distribution
+names = ["core", "cuda", "accelerator"]
+files = {name: distribution(f"tensorplay-{name}").files for name in names}
+print(json.dumps({name: sum(os.path.getsize(f.locate()) for f in files[name]) for name in names}))
+"""
+    return {name: nbytes / MB for name, nbytes in json.loads(env.evaluate(code)).items()}
+
+
+def test_installed_size_is_bounded_and_as_readme_says(everything: Environment) -> None:
+    found = sizes(everything)
+    assert sum(found.values()) <= MAX_INSTALLED_MB
+    text = (ROOT / "README.md").read_text()
+    told = dict(re.findall(r"^\| `tensorplay-(\w+)` \|.* \| ([\d.]+) MB \|$", text, re.M))
+    assert told.keys() == found.keys()
+    for name, size in found.items():
+        assert float(told[name]) == pytest.approx(size, rel=0.15, abs=0.1), (name, size)
+
+
+def test_import_takes_little_more_than_numpys(everything: Environment) -> None:
+    """In seconds of the processor, the least of several: what else runs on a machine does not count."""
+    code = """
+import resource, subprocess, sys
+def seconds(code):
+    def spent():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+    best = 1e9
+    for _ in range(9):
+        start = spent()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        best = min(best, spent() - start)
+    return best
+print(seconds("import tensorplay, tensorplay.cuda, tensorplay.accelerator") - seconds("import numpy"))
+"""
+    assert float(everything.evaluate(code, OPENBLAS_NUM_THREADS="1")) <= MAX_IMPORT_S
