@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -116,12 +115,12 @@ def test_threads_share_a_manager() -> None:
     assert manager.statistics()["calls"] == 80
 
 
-def test_managers_capture_one_after_the_other() -> None:
-    inside, results = threading.Event(), []
+def test_while_another_manager_captures_calls_are_warm_ups() -> None:
+    inside, goes_on, results = threading.Event(), threading.Event(), []
 
     def slow(x: tp.Tensor) -> tp.Tensor:
         inside.set()
-        time.sleep(0.1)
+        goes_on.wait()
         return x * 2
 
     first, second = CudaGraphManager(slow, warmup=0), CudaGraphManager(lambda x: x + 1, warmup=0)
@@ -130,9 +129,32 @@ def test_managers_capture_one_after_the_other() -> None:
     thread.start()
     inside.wait()
     results.append(second(x).tolist())
+    goes_on.set()
     thread.join()
-    assert results == [[2, 2]] * 2
+    results.append(second(x).tolist())
+    assert results == [[2, 2]] * 3
     assert [manager.statistics()["captures"] for manager in (first, second)] == [1, 1]
+    assert [manager.statistics()["warmups"] for manager in (first, second)] == [0, 1]
+
+
+def test_a_captured_function_may_call_a_manager_that_another_thread_uses() -> None:
+    inner = CudaGraphManager(lambda x: x + 1, warmup=0)
+    x, results = tp.ones(2, device="cuda"), []
+
+    def call_inner() -> None:
+        results.append(inner(x).tolist())
+
+    def outer(x: tp.Tensor) -> tp.Tensor:
+        thread = threading.Thread(target=call_inner)
+        thread.start()
+        thread.join(0.2)  # it may not end before this capture
+        return inner(x) * 2
+
+    thread = threading.Thread(target=lambda: results.append(CudaGraphManager(outer, warmup=0)(x).tolist()), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert sorted(results) == [[2, 2], [4, 4]]
 
 
 def test_where_nothing_may_wait_calls_are_warm_ups() -> None:

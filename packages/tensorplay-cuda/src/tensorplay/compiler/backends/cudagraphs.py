@@ -22,8 +22,9 @@ from tensorplay.nn import Module
 
 __all__ = ["CudaGraphManager", "cudagraphs"]
 
-#: Held by the thread that captures: a device has one stream for it.
-_capturing = threading.RLock()
+#: Held by the thread that captures: a device has one stream for it. Nobody waits for it, since the function that is
+#: captured may call other managers, whose locks who waits would hold.
+_capturing = threading.Lock()
 _MAY_NOT_WAIT = 2  # mode "error" of `cuda.set_sync_debug_mode`; before a capture the device is waited for
 
 
@@ -226,18 +227,26 @@ class CudaGraphManager:
             entry.graphed, entry.warmups = None, 0
             self._counts["renewals"] += 1
         if entry.graphed is None and entry.refusal is None and entry.warmups >= self._warmup:
-            self._pool = cuda.MemPool() if self._pool is None else self._pool
-            with _capturing, cuda.device(signature.device):
-                busy = native.tp_stream_is_capturing(graphs.stream_of_captures()._pointer)  # by the program
-                if busy or cuda.get_sync_debug_mode() == _MAY_NOT_WAIT:
-                    return  # a later call captures
-                try:
-                    entry.graphed = _Graphed(self._function, signature, self._pool, self._clones)
-                    self._counts["captures"] += 1
-                except Exception as error:
-                    # If it is the function's own one, the call without a graph raises it again.
-                    said = isinstance(error, (Refusal, TensorPlayError))
-                    self._refuse(entry, str(error) if said else f"{type(error).__name__}: {error}")
+            if not _capturing.acquire(blocking=False):
+                return  # a later call captures
+            try:
+                self._capture(entry, signature)
+            finally:
+                _capturing.release()
+
+    def _capture(self, entry: _Entry, signature: Signature) -> None:
+        self._pool = cuda.MemPool() if self._pool is None else self._pool
+        with cuda.device(signature.device):
+            busy = native.tp_stream_is_capturing(graphs.stream_of_captures()._pointer)  # by the program
+            if busy or cuda.get_sync_debug_mode() == _MAY_NOT_WAIT:
+                return  # a later call captures
+            try:
+                entry.graphed = _Graphed(self._function, signature, self._pool, self._clones)
+                self._counts["captures"] += 1
+            except Exception as error:
+                # If it is the function's own one, the call without a graph raises it again.
+                said = isinstance(error, (Refusal, TensorPlayError))
+                self._refuse(entry, str(error) if said else f"{type(error).__name__}: {error}")
 
 
 def _is_captured(device: int) -> bool:
