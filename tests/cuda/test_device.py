@@ -21,7 +21,9 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 OTHERS: dict[str, Callable[[], Any]] = {
     "data_ptr": lambda: 0,
     "fraction": lambda: 1.0,
+    "name": lambda: "segment.all.peak",
     "nbytes": lambda: None,
+    "new_state": lambda: tp.zeros(16, dtype=tp.uint8),
     "peer_device": lambda: 0,
     "pool": cuda.MemPool,
     "size": lambda: 512,
