@@ -11,16 +11,16 @@ from abc import ABC, abstractmethod
 
 
 class Generators(ABC):
-    """The state of each device's generator. An index is that of a visible device, or refused."""
+    """The state of each device's generator."""
 
     @abstractmethod
     def seed(self, index: int, seed: int) -> None:
-        """Seeds a device's generator and sets its offset to 0."""
+        """Seeds a device's generator and sets its offset to 0; whoever calls has seen that the device is visible."""
 
     @abstractmethod
     def get_rng_state(self, index: int) -> tuple[int, int]:
-        """(seed, offset)."""
+        """(seed, offset) of a device, which is refused where it is not visible."""
 
     @abstractmethod
     def set_rng_state(self, index: int, seed: int, offset: int) -> None:
-        """Sets both; an offset is a multiple of 4."""
+        """Sets both of a device, which is refused where it is not visible; an offset is a multiple of 4."""
