@@ -38,3 +38,12 @@ cudaError_t tp__captured_info(const tp_stream_t *stream, enum cudaStreamCaptureS
   pthread_rwlock_unlock(&lock);
   return error;
 }
+
+bool tp__captured_tail(const tp_stream_t *stream, uint64_t capture, const cudaGraphNode_t **out, size_t *out_count) {
+  if (!tp__stream_cuda(stream)) return false; /* the default stream is never captured, nor to be asked beside it */
+  enum cudaStreamCaptureStatus status;
+  unsigned long long id = 0;
+  cudaError_t error = tp__captured_info(stream, &status, &id, NULL, out, NULL, out_count);
+  if (error) (void)cudaGetLastError();
+  return !error && status == cudaStreamCaptureStatusActive && id == capture;
+}

@@ -13,5 +13,8 @@ cudaError_t tp__captured_info(const tp_stream_t *stream, enum cudaStreamCaptureS
                               unsigned long long *out_capture, cudaGraph_t *out_graph,
                               const cudaGraphNode_t **out_nodes, const cudaGraphEdgeData **out_edges,
                               size_t *out_count);
+/* What the stream's next node would come behind, as long as nothing is captured there. False where the stream takes no
+ * part in the capture with that number of CUDA's, where an edge is not a whole one, and where CUDA does not tell. */
+bool tp__captured_tail(const tp_stream_t *stream, uint64_t capture, const cudaGraphNode_t **out, size_t *out_count);
 
 #endif

@@ -73,7 +73,7 @@ tp_status_t tp__foreign_record_stream(tp__foreign_t *foreign, tp_stream_t *strea
 static bool is_done(use_t *use) {
   tp_stream_t *stream = use->mark.stream;
   if (tp__stream_is_external(stream)) {
-    /* Its owner may have destroyed it, and CUDA follows the handle of a stream that is gone. */
+    /* It may be gone, and is not asked itself. */
     cudaError_t error = cudaDeviceSynchronize();
     if (error) (void)cudaGetLastError();
     return error != cudaErrorStreamCaptureUnsupported;

@@ -123,7 +123,7 @@ tp_status_t tp__stream_finish(tp_stream_t *stream, const char *operation);
 tp_status_t tp__stream_settle(tp_stream_t *stream, const char *operation);
 /* A small number, dense per device, that identifies the stream in the allocator (0: default stream). */
 int32_t tp__stream_id(const tp_stream_t *stream);
-/* Whether another library made the stream and may destroy it. */
+/* Whether another library made the stream, and may destroy it: CUDA follows the handle of a stream that is gone. */
 bool tp__stream_is_external(const tp_stream_t *stream);
 /* True when work of the stream is being captured now, or when it cannot be told without breaking a
  * capture. Such a stream must not be queried, and its events never. */

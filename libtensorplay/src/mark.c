@@ -34,7 +34,7 @@ static bool is_captured(cudaError_t error) {
 
 cudaError_t tp__mark_ask(tp__mark_t *mark, bool wait) {
   if (!tp__mark_is_recorded(mark)) {
-    /* CUDA follows the handle of a stream that is gone, and the owner of an external one may have destroyed it. */
+    /* An external stream may be gone. */
     cudaError_t error = tp__stream_is_external(mark->stream) ? cudaSuccess : tp__mark_set(mark);
     if (error) return error;
     if (!tp__mark_is_recorded(mark)) return cudaErrorNotReady;

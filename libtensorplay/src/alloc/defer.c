@@ -4,13 +4,11 @@
  * the first of a queue is asked.
  *
  * Everything that can fail happens when a use is noted: its record, its queue and its event exist before
- * the block is given back. An event is not recorded while its stream is being captured, for an event of a
- * capture can never be asked; the use then waits in its queue until the capture has ended, or orders the block's own
- * stream behind it.
+ * the block is given back. While its stream is being captured an event cannot be recorded (mark.h); the use then waits
+ * in its queue until the capture has ended, or orders the block's own stream behind it.
  *
- * Of an external stream nothing is asked and nothing recorded, for its owner may have destroyed it, and CUDA follows
- * the handle of a stream that is gone. Its uses end once the whole device was waited for: before the driver is asked
- * for memory, when memory is short, or when the cache is emptied. */
+ * Of an external stream, which may be gone, nothing is asked and nothing recorded. Its uses end once the whole device
+ * was waited for: before the driver is asked for memory, when memory is short, or when the cache is emptied. */
 #include <stdlib.h>
 
 #include "../mark.h"

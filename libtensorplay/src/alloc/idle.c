@@ -35,7 +35,7 @@ size_t tp__idle_nbytes(const tp__segment_t *segment) {
 
 /* ---- which of them may move ---- */
 
-/* External streams may have been destroyed, and are not asked. */
+/* External streams may be gone, and are not asked. */
 static void look_at(const tp__heap_t *heap, tp__shelf_t *shelf) {
   if (tp__stream_is_external(shelf->stream)) return;
   if (tp__stream_is_capturing(shelf->stream)) {

@@ -48,21 +48,11 @@ static bool holds(tp__past_t *past, cudaGraphNode_t node) {
   return true;
 }
 
-/* What the stream's next node would depend on, as long as nothing is captured there. */
-static bool get_tail(const tp_stream_t *stream, uint64_t capture, const cudaGraphNode_t **out, size_t *out_count) {
-  if (!capture || tp__stream_capture(stream) != capture) return false;
-  enum cudaStreamCaptureStatus status;
-  unsigned long long id;
-  if (!tp__captured_info(stream, &status, &id, NULL, out, NULL, out_count)) return true;
-  (void)cudaGetLastError();
-  return false;
-}
-
 tp__past_t *tp__past_new(const tp_stream_t *stream) {
   uint64_t capture = tp__stream_capture(stream);
   const cudaGraphNode_t *tail;
   size_t count;
-  if (!get_tail(stream, capture, &tail, &count)) return NULL;
+  if (!tp__captured_tail(stream, capture, &tail, &count)) return NULL;
   tp__past_t *past = calloc(1, sizeof *past);
   if (!past) return NULL;
   past->capture = capture;
@@ -75,7 +65,7 @@ void tp__past_delete(tp__past_t *past) { free(past); }
 bool tp__past_holds(tp__past_t *past, const tp_stream_t *other) {
   const cudaGraphNode_t *tail;
   size_t count;
-  if (!get_tail(other, past->capture, &tail, &count)) return false;
+  if (!tp__captured_tail(other, past->capture, &tail, &count)) return false;
   for (size_t i = 0; i < count; i++) {
     if (!holds(past, tail[i])) return false;
   }

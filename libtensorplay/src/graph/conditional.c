@@ -254,8 +254,8 @@ static tp_stream_t *opened_or_broken(tp_graph_t *graph, tp_stream_t *inside, con
   return NULL;
 }
 
-static tp_stream_t *begin(tp_graph_t *graph, enum cudaGraphConditionalNodeType type, tp_tensor_t *predicate,
-                          tp_stream_t *stream, const char *operation) {
+static tp_stream_t *begin_node(tp_graph_t *graph, enum cudaGraphConditionalNodeType type, tp_tensor_t *predicate,
+                               tp_stream_t *stream, const char *operation) {
   if (check_place(graph, stream, operation) || check_predicate(predicate, stream, operation)) return NULL;
   tp__body_t body = {.around = graph->body, .inside = tp__stream_body(stream, operation), .condition.stream = stream};
   if (!body.inside) return NULL;
@@ -268,22 +268,21 @@ static tp_stream_t *begin(tp_graph_t *graph, enum cudaGraphConditionalNodeType t
   return opened_or_broken(graph, inside, operation);
 }
 
-tp_stream_t *tp_graph_begin_if(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream) {
-  const char *operation = "begin_capture_to_if_node";
+static tp_stream_t *begin(tp_graph_t *graph, enum cudaGraphConditionalNodeType type, tp_tensor_t *predicate,
+                          tp_stream_t *stream, const char *operation) {
   if (tp__device_check_process(operation)) return NULL;
   pthread_mutex_lock(&graph->lock);
-  tp_stream_t *inside = begin(graph, cudaGraphCondTypeIf, predicate, stream, operation);
+  tp_stream_t *inside = begin_node(graph, type, predicate, stream, operation);
   pthread_mutex_unlock(&graph->lock);
   return inside;
 }
 
+tp_stream_t *tp_graph_begin_if(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream) {
+  return begin(graph, cudaGraphCondTypeIf, predicate, stream, "begin_capture_to_if_node");
+}
+
 tp_stream_t *tp_graph_begin_while(tp_graph_t *graph, tp_tensor_t *predicate, tp_stream_t *stream) {
-  const char *operation = "begin_capture_to_while_node";
-  if (tp__device_check_process(operation)) return NULL;
-  pthread_mutex_lock(&graph->lock);
-  tp_stream_t *inside = begin(graph, cudaGraphCondTypeWhile, predicate, stream, operation);
-  pthread_mutex_unlock(&graph->lock);
-  return inside;
+  return begin(graph, cudaGraphCondTypeWhile, predicate, stream, "begin_capture_to_while_node");
 }
 
 /* Status STATE: the last if node is not all that the stream's next work comes behind. */

@@ -92,14 +92,6 @@ typedef struct search {
   size_t joined_count;
 } search_t;
 
-static bool get_tail(const tp_stream_t *stream, uint64_t capture, const cudaGraphNode_t **out, size_t *out_count) {
-  enum cudaStreamCaptureStatus status;
-  unsigned long long id = 0;
-  cudaError_t error = tp__captured_info(stream, &status, &id, NULL, out, NULL, out_count);
-  if (error) (void)cudaGetLastError();
-  return !error && status == cudaStreamCaptureStatusActive && id == capture;
-}
-
 /* Whether the node ends a branch that the stream where the capture began does not wait for. */
 static bool is_loose(const search_t *search, cudaGraphNode_t node) {
   size_t dependents = 0;
@@ -116,7 +108,7 @@ static void look_for_loose_end(const tp_stream_t *stream, void *context) {
   const cudaGraphNode_t *tail;
   size_t count;
   bool loose = false;
-  if (!get_tail(stream, search->capture, &tail, &count)) return;
+  if (!tp__captured_tail(stream, search->capture, &tail, &count)) return;
   for (size_t i = 0; i < count && !loose; i++) loose = is_loose(search, tail[i]);
   size_t length = strlen(search->ending->loose);
   if (loose)
@@ -134,7 +126,7 @@ void tp__failure_look(tp__capture_t *capture, tp__ending_t *out) {
   *out = (tp__ending_t){.capture = capture, .stream = tp__capture_stream(capture)};
   tp__capture_each(copy_failure, out);
   search_t search = {.ending = out, .capture = tp__capture_id(capture)};
-  if (!get_tail(out->stream, search.capture, &search.joined, &search.joined_count)) return;
+  if (!tp__captured_tail(out->stream, search.capture, &search.joined, &search.joined_count)) return;
   for (int32_t device = 0; device < TP_MAX_DEVICES; device++) tp__stream_each(device, look_for_loose_end, &search);
 }
 
