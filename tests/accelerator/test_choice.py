@@ -121,13 +121,22 @@ def test_a_broken_installation_keeps_questions_quiet(monkeypatch: pytest.MonkeyP
         accelerator.synchronize()
 
 
+def bring(folder: Path, name: str, value: str) -> None:
+    """A distribution with a backend for "fake", as an installer would note it: the entry point is all that it says."""
+    notes = folder / f"{name}-1.0.dist-info"
+    notes.mkdir()
+    (notes / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (notes / "entry_points.txt").write_text(f"[tensorplay.backends]\nfake = {value}\n")
+
+
+def run_beside(folder: Path, program: str) -> str:
+    """What a program prints in an installation that has these distributions too, the accelerator being "fake"."""
+    path = os.pathsep.join([str(folder), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return fresh.run(program, PYTHONPATH=path, TENSORPLAY_ACCELERATOR="fake")
+
+
 def test_a_distribution_beside_the_others_is_chosen_by_the_variable(tmp_path: Path) -> None:
-    """As installed: the entry point is all that the distribution says of itself."""
-    metadata = tmp_path / "fake-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: fake\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[tensorplay.backends]\nfake = helpers.fake_backend:backend\n")
-    tests = Path(__file__).parents[1]
+    bring(tmp_path, "fake", "helpers.fake_backend:backend")
     program = """
         import tensorplay
         from tensorplay import accelerator
@@ -136,5 +145,28 @@ def test_a_distribution_beside_the_others_is_chosen_by_the_variable(tmp_path: Pa
         tensorplay.manual_seed(3)
         print(x.device, accelerator.device_count(), x.tolist() == tensorplay.rand(3).tolist())
     """
-    path = os.pathsep.join([str(tmp_path), str(tests), os.environ.get("PYTHONPATH", "")])
-    assert fresh.run(program, PYTHONPATH=path, TENSORPLAY_ACCELERATOR="fake") == "fake:0 2 True\n"
+    assert run_beside(tmp_path, program) == "fake:0 2 True\n"
+
+
+def test_two_distributions_for_one_type_are_one_error_and_leave_the_host(tmp_path: Path) -> None:
+    bring(tmp_path, "first", "helpers.fake_backend:backend")
+    bring(tmp_path, "second", "helpers.nowhere:backend")
+    program = """
+        import tensorplay
+        from tensorplay import accelerator
+        print(tensorplay.ones(2).sum().item(), accelerator.is_available())
+        for call in (accelerator.current_accelerator, lambda: tensorplay.ones(2, device="fake")):
+            try:
+                call()
+            except tensorplay.errors.BackendUnavailableError as error:
+                print(error)
+    """
+    says = "backends: first and second both bring type 'fake': uninstall one of them\n"
+    assert run_beside(tmp_path, program) == "2.0 False\n" + says * 2
+
+
+def test_one_backend_that_two_distributions_name_is_one(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        bring(tmp_path, name, "helpers.fake_backend:backend")
+    program = "from tensorplay import accelerator; print(accelerator.device_count())"
+    assert run_beside(tmp_path, program) == "2\n"

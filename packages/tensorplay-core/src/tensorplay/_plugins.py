@@ -61,10 +61,22 @@ def register(backend: Backend) -> None:
 
 @cache
 def _installed() -> dict[str, EntryPoint]:
-    """The entry points by device type. Asked for once: installing needs a new process anyway."""
+    """The entry points by device type. Asked for once: installing needs a new process anyway.
+
+    Raises
+    ------
+    BackendUnavailableError
+        Two distributions bring different backends for one type.
+    """
     from importlib.metadata import entry_points  # Brings half of the standard library along.
 
-    return {point.name: point for point in entry_points(group="tensorplay.backends")}
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group="tensorplay.backends"):
+        other = found.setdefault(point.name, point)
+        if other.value != point.value:
+            names = " and ".join(sorted(one.dist.name if one.dist else one.value for one in (other, point)))
+            raise BackendUnavailableError(f"backends: {names} both bring type {point.name!r}: uninstall one of them")
+    return found
 
 
 def known_types() -> list[str]:
