@@ -160,9 +160,12 @@ def test_two_distributions_for_one_type_are_one_error_and_leave_the_host(tmp_pat
                 call()
             except tensorplay.errors.BackendUnavailableError as error:
                 print(error)
+        from tensorplay import doctor
+        found = doctor.report()
+        print(list(found["backends"]), [fault["code"] for fault in found["faults"] if "both" in fault["problem"]])
     """
     says = "backends: first and second both bring type 'fake': uninstall one of them\n"
-    assert run_beside(tmp_path, program) == "2.0 False\n" + says * 2
+    assert run_beside(tmp_path, program) == "2.0 False\n" + says * 2 + "['cpu'] ['backends-collide']\n"
 
 
 def test_one_backend_that_two_distributions_name_is_one(tmp_path: Path) -> None:

@@ -39,14 +39,14 @@ def report() -> dict[str, Any]:
         "accelerator": None,
     }
     if _installation.is_ours():
-        from . import _dtype, _plugins
+        from . import _dtype
 
         found["dtypes"] = list(_dtype.DTYPES)
-        for kind in _plugins.known_types():
+        kinds, found["accelerator"], more = _kinds()
+        faults += more
+        for kind in kinds:
             found["backends"][kind], more = _backend(kind)
             faults += more
-        found["accelerator"], more = _accelerator()
-        faults += more
     return {**found, "faults": [asdict(fault) for fault in faults]}
 
 
@@ -72,14 +72,19 @@ def _backend(kind: str) -> tuple[dict[str, Any], list[Fault]]:
     }, faults
 
 
-def _accelerator() -> tuple[str | None, list[Fault]]:
-    """The device type of the accelerator, None without one."""
+def _kinds() -> tuple[list[str], str | None, list[Fault]]:
+    """The types of devices, and that of the accelerator, None without one."""
     from . import _plugins, errors
 
     try:
-        return _plugins.accelerator_type(), []
+        kinds = _plugins.known_types()
     except errors.BackendUnavailableError as error:
-        return None, [Fault("setting-unknown", str(error), f"type `unset {_plugins.VARIABLE}`, or set one of these")]
+        return ["cpu"], None, [Fault("backends-collide", str(error), "type `python -m pip uninstall` and its name")]
+    try:
+        return kinds, _plugins.accelerator_type(), []
+    except errors.BackendUnavailableError as error:
+        advice = f"type `unset {_plugins.VARIABLE}`, or set one of these"
+        return kinds, None, [Fault("setting-unknown", str(error), advice)]
 
 
 def text(found: dict[str, Any]) -> str:
