@@ -3,6 +3,7 @@
 #ifndef TP_TESTS_DRAWS_CASE_H
 #define TP_TESTS_DRAWS_CASE_H
 
+#include "graph_case.h"
 #include "tp_emulated.h"
 #include "values.h"
 
@@ -49,11 +50,8 @@ static inline bool equal(const numbers_t *a, const numbers_t *b) {
 }
 
 static inline tp_graph_t *begin(tp_stream_t *stream) {
-  tp_graph_t *graph = tp_graph_create();
-  CHECK(graph);
-  CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_GLOBAL));
   CHECK_OK(tp_stream_set_current(stream));
-  return graph;
+  return begin_graph(stream, TP_CAPTURE_GLOBAL);
 }
 
 static inline void end(tp_graph_t *graph) {

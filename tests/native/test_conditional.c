@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "alloc_case.h"
+#include "graph_case.h"
 
 enum {
 #define TP_UNARY(name, ...)
@@ -26,9 +27,7 @@ static int64_t value_of(const tp_tensor_t *tensor) {
 }
 
 static tp_graph_t *begin(tp_stream_t *stream, int32_t mode) {
-  tp_graph_t *graph = tp_graph_create();
-  CHECK(graph);
-  CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, mode));
+  tp_graph_t *graph = begin_graph(stream, mode);
   CHECK_OK(tp_stream_set_current(stream));
   return graph;
 }
@@ -128,7 +127,7 @@ static void test_bodies_have_streams_of_their_own(void) {
 static void test_every_status(void) {
   tp_stream_t *stream = tp_stream_from_pool(0, 0), *apart = tp_stream_from_pool(0, 0);
   loop_t loop = make_loop(1);
-  tp_graph_t *graph = tp_graph_create();
+  tp_graph_t *graph = make_graph();
   CHECK(!tp_graph_begin_if(graph, loop.going, stream) && tp_error_status() == TP_STATE);
   CHECK(tp_graph_end_body(graph) == TP_STATE && !tp_graph_is_capturing(graph, stream));
   tp_graph_abandon_body(graph);

@@ -106,9 +106,8 @@ static void test_two_captures_at_once_and_their_replays_in_turn(void) {
   tp_graph_t *first = begin(tp_stream_from_pool(0, 0));
   tp_stream_t *stream = tp_stream_current(0);
   fill(&fills[0]);
-  tp_graph_t *second = tp_graph_create();
   tp_stream_t *other = tp_stream_from_pool(0, 0);
-  CHECK_OK(tp_graph_capture_begin(second, other, NULL, TP_CAPTURE_RELAXED));
+  tp_graph_t *second = begin_graph(other, TP_CAPTURE_RELAXED);
   CHECK_OK(tp_stream_set_current(other));
   fill(&fills[1]);
   CHECK_OK(tp_stream_set_current(stream));
@@ -197,8 +196,7 @@ static void *replay_often(void *argument) {
   tp_stream_t *stream = tp_stream_from_pool(0, 0);
   CHECK_OK(tp_stream_set_current(stream));
   fills_t fills = make_fills();
-  tp_graph_t *graph = tp_graph_create();
-  CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_THREAD_LOCAL));
+  tp_graph_t *graph = begin_graph(stream, TP_CAPTURE_THREAD_LOCAL);
   fill(&fills);
   CHECK_OK(tp_graph_capture_end(graph));
   for (int i = 0; i < REPLAYS; i++) {

@@ -3,12 +3,7 @@
 #include <string.h>
 
 #include "alloc_case.h"
-
-static tp_graph_t *make_graph(void) {
-  tp_graph_t *graph = tp_graph_create();
-  CHECK(graph);
-  return graph;
-}
+#include "graph_case.h"
 
 static void begin(tp_graph_t *graph, tp_stream_t *stream, int32_t mode) {
   CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, mode));

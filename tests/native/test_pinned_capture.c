@@ -1,15 +1,13 @@
 /* Copies between the host and a device in captures: what is refused, and how long a graph keeps pinned memory. */
+#include "graph_case.h"
 #include "pinned_case.h"
 
 enum { NBYTES = 5000 };
 
 /* The stream is current until the end. */
 static tp_graph_t *begin(tp_stream_t *stream) {
-  tp_graph_t *graph = tp_graph_create();
-  CHECK(graph);
   CHECK_OK(tp_stream_set_current(stream));
-  CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_GLOBAL));
-  return graph;
+  return begin_graph(stream, TP_CAPTURE_GLOBAL);
 }
 
 static void end(tp_graph_t *graph) {
@@ -288,8 +286,7 @@ static void test_an_event_of_a_capture_that_was_not_seen(void) {
 /* ---- failing calls ---- */
 
 static tp_status_t capture_and_replay(tp_stream_t *stream, char *source, tp_tensor_t *target) {
-  tp_graph_t *graph = tp_graph_create();
-  CHECK(graph);
+  tp_graph_t *graph = make_graph();
   CHECK_OK(tp_stream_set_current(stream));
   tp_status_t status = tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_GLOBAL);
   if (!status) {

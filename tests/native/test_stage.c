@@ -4,6 +4,7 @@
 
 #include "../../kernels/args_stage.h"
 #include "graph/graph.h"
+#include "graph_case.h"
 #include "tp_emulated.h"
 #include "values.h"
 
@@ -47,9 +48,7 @@ static tp_tensor_t *filled(int64_t numel, double value) {
 
 /* A graph that copies `from` to `to`. */
 static tp_graph_t *capture_copy(tp_tensor_t *to, const tp_tensor_t *from) {
-  tp_graph_t *graph = tp_graph_create();
-  CHECK(graph);
-  CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_GLOBAL));
+  tp_graph_t *graph = begin_graph(stream, TP_CAPTURE_GLOBAL);
   CHECK_OK(tp_tensor_copy(to, from));
   CHECK_OK(tp_graph_capture_end(graph));
   return graph;
@@ -229,8 +228,7 @@ static void test_inputs_may_be_dropped_at_once(void) {
 
 static void test_numbers_are_drawn_on_from_where_the_generator_stands(void) {
   tp_tensor_t *x = filled(16, 0), *fresh = filled(16, 1), *out = filled(16, 0), *drawn = filled(16, 0);
-  tp_graph_t *graph = tp_graph_create();
-  CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_GLOBAL));
+  tp_graph_t *graph = begin_graph(stream, TP_CAPTURE_GLOBAL);
   CHECK_OK(tp_random_uniform(drawn, 0, 1));
   CHECK_OK(tp_tensor_copy(out, x));
   CHECK_OK(tp_graph_capture_end(graph));
@@ -258,9 +256,8 @@ static void test_numbers_are_drawn_on_from_where_the_generator_stands(void) {
 static void test_a_graph_with_conditions_is_staged_by_a_launch_of_its_own(void) {
   scene_t scene = set_up();
   tp_tensor_t *out = filled(NUMEL, 0);
-  tp_graph_t *graph = tp_graph_create();
+  tp_graph_t *graph = begin_graph(stream, TP_CAPTURE_RELAXED);
   cudaStream_t cuda = tp__stream_cuda(stream), side;
-  CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_RELAXED));
   enum cudaStreamCaptureStatus status;
   cudaGraph_t captured;
   CHECK(cudaStreamGetCaptureInfo(cuda, &status, NULL, &captured, NULL, NULL, NULL) == cudaSuccess);
@@ -310,7 +307,7 @@ static void test_nothing_is_queued_where_one_pair_is_refused(void) {
   CHECK(run(&scene, 0) == TP_INVALID_ARGUMENT);
   scene.targets[4] = target;
   CHECK(tp_emulated_queued(0) == 0);
-  tp_graph_t *empty = tp_graph_create();
+  tp_graph_t *empty = make_graph();
   CHECK(tp_graph_stage_and_launch(empty, N, scene.targets, scene.sources[0]) == TP_STATE);
   CHECK_OK(tp_graph_capture_begin(empty, stream, NULL, TP_CAPTURE_GLOBAL));
   CHECK(run(&scene, 0) == TP_STATE && strstr(tp_error_text(), "the stream is captured"));
@@ -376,8 +373,7 @@ static void test_what_is_staged_is_ordered_like_any_work(void) {
 static void test_the_first_use_may_come_beside_a_capture(void) {
   scene_t scene = set_up();
   tp_stream_t *other = tp_stream_from_pool(0, 0);
-  tp_graph_t *graph = tp_graph_create();
-  CHECK_OK(tp_graph_capture_begin(graph, other, NULL, TP_CAPTURE_GLOBAL));
+  tp_graph_t *graph = begin_graph(other, TP_CAPTURE_GLOBAL);
   CHECK_OK(run(&scene, 0));
   tear_down(&scene);
   CHECK_OK(tp_graph_capture_end(graph));
@@ -395,9 +391,8 @@ static void *stage_many(void *shared_scene) {
     for (int k = 0; k < 2; k++) own.sources[k][i] = filled(NUMEL, 10 * k + i);
   }
   own.out = filled(NUMEL, 0);
-  own.graph = tp_graph_create();
   tp_stream_t *mine = tp_stream_current(0);
-  CHECK_OK(tp_graph_capture_begin(own.graph, mine, NULL, TP_CAPTURE_THREAD_LOCAL));
+  own.graph = begin_graph(mine, TP_CAPTURE_THREAD_LOCAL);
   CHECK_OK(tp_tensor_copy(own.out, own.targets[1]));
   CHECK_OK(tp_graph_capture_end(own.graph));
   for (int k = 0; k < 20; k++) {

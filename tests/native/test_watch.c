@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "graph_case.h"
 #include "tp_emulated.h"
 #include "values.h"
 
@@ -23,12 +24,7 @@ static tp_tensor_t *make(int32_t device) {
   return tensor;
 }
 
-static tp_graph_t *begin(tp_stream_t *stream) {
-  tp_graph_t *graph = tp_graph_create();
-  CHECK(graph);
-  CHECK_OK(tp_graph_capture_begin(graph, stream, NULL, TP_CAPTURE_RELAXED));
-  return graph;
-}
+static tp_graph_t *begin(tp_stream_t *stream) { return begin_graph(stream, TP_CAPTURE_RELAXED); }
 
 static void test_only_captures_and_the_order_checker_watch(void) {
   CHECK(!tp__is_watched());
