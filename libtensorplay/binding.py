@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import cffi
+from binding_launches import LAUNCHES
 
 HERE = Path(__file__).resolve().parent
 MODULE = "tensorplay.cuda._native.lib._tensorplay"
@@ -164,60 +165,6 @@ static void *tp_array_maker(void *capsule) {
 }
 """
 
-# tp_graph_stage_and_launch for lists of tensors: through cffi, which wants lists of handles, it takes twice as long.
-STAGING = """
-static PyObject *stage_slot; /* of a tensor's handle: a descriptor, which refuses other objects */
-static descrgetfunc stage_get;
-static struct _cffi_ctypedescr *stage_graph, *stage_tensor; /* cffi's types of handles */
-
-/* The handles of a list or tuple; 0 where something is no tensor of this library. */
-static int stage_read(PyObject *tensors, Py_ssize_t count, tp_tensor_t **out) {
-  for (Py_ssize_t i = 0; i < count; i++) {
-    PyObject *tensor = PyList_Check(tensors) ? PyList_GetItem(tensors, i) : PyTuple_GetItem(tensors, i);
-    PyObject *handle = tensor ? stage_get(stage_slot, tensor, NULL) : NULL;
-    out[i] = handle ? (tp_tensor_t *)_cffi_to_c_pointer(handle, stage_tensor) : NULL;
-    Py_XDECREF(handle); /* the tensor holds it */
-    if (!out[i]) return 0;
-  }
-  return 1;
-}
-
-/* (graph, static inputs, inputs): the status; None where an argument is not what C takes. */
-static PyObject *stage_call(PyObject *self, PyObject *const *arguments, Py_ssize_t size) {
-  tp_tensor_t *few[64], **all = few;
-  tp_graph_t *graph = (tp_graph_t *)_cffi_to_c_pointer(arguments[0], stage_graph);
-  Py_ssize_t count = PyObject_Size(arguments[1]);
-  int known = graph && count >= 0 && PyObject_Size(arguments[2]) == count;
-  for (int i = 1; i < 3; i++) known = known && (PyList_Check(arguments[i]) || PyTuple_Check(arguments[i]));
-  if (known && count > 32) all = PyMem_Malloc(2 * (size_t)count * sizeof *all);
-  known = known && all && stage_read(arguments[1], count, all) && stage_read(arguments[2], count, all + count);
-  int32_t status = 0;
-  if (known) {
-    PyThreadState *state = PyEval_SaveThread();
-    status = tp_graph_stage_and_launch(graph, (int32_t)count, all, all + count);
-    PyEval_RestoreThread(state);
-  }
-  if (all != few) PyMem_Free(all);
-  PyErr_Clear();
-  (void)self, (void)size;
-  return known ? PyLong_FromLong(status) : Py_BuildValue("");
-}
-
-/* That function as an object, which the caller owns; NULL where it cannot be made. */
-static void *tp_stage_caller(void *slot, void *graph, void *tensor) {
-  static PyMethodDef method = {"stage_and_launch", (PyCFunction)(void (*)(void))stage_call, METH_FASTCALL, NULL};
-  PyGILState_STATE state = PyGILState_Ensure();
-  stage_slot = slot;
-  stage_get = (descrgetfunc)PyType_GetSlot(Py_TYPE(stage_slot), Py_tp_descr_get);
-  stage_graph = graph;
-  stage_tensor = tensor;
-  PyObject *made = stage_get ? PyCFunction_NewEx(&method, NULL, NULL) : NULL;
-  PyErr_Clear();
-  PyGILState_Release(state);
-  return made;
-}
-"""
-
 # The hook of tp_origin_set_hook. Written in C since no bytecode may run there: a signal's handler would raise its
 # exception inside a release function. tensorplay.cuda._origins owns the two tables and explains them.
 ORIGINS = """
@@ -305,7 +252,7 @@ tp_release_t tp_object_release(void);
 uintptr_t tp_capsule_end(void);
 tp_origin_hook_t tp_origin_tables(void *numbers, void *stacks, int64_t room);
 void *tp_array_maker(void *capsule);
-void *tp_stage_caller(void *slot, void *graph, void *tensor);
+void *tp_launch_functions(void *slot, void *tensors, void *graph, void *stream, void *tensor);
 extern "Python" int32_t wait_hook(const char *operation);
 """
 
@@ -343,7 +290,7 @@ def write_source(target: Path) -> None:
     source = '#include "tensorplay.h"\n#include "tp_emulated.h"\n'
     source += "".join(_pointer(name) for name in functions(public) + functions(control))
     source += BIND.replace("/* FILL required */", required).replace("/* FILL optional */", optional)
-    source += OBJECTS + ARRAYS + STAGING + ORIGINS
+    source += OBJECTS + ARRAYS + LAUNCHES + ORIGINS
     ffi = cffi.FFI()
     ffi.cdef(public + control + HELPERS)
     ffi.set_source(MODULE, source)

@@ -4,23 +4,27 @@
 
 /* Bytes that one block copies at a time. */
 #define TP_STAGE_TILE 16384
-/* As many as one launch takes; with them the arguments are 2 KiB of the 4 that a kernel may have. */
+/* As many as one launch takes. */
 #define TP_STAGE_PAIRS 64
 
-/* out := source, nbytes > 0. */
+/* out := source, the bytes of whole tiles and of a last one. */
 typedef struct tp_stage_pair {
   void *out;
   const void *source;
-  long long nbytes;
   int end;  /* the number of tiles of this pair and those before it */
-  int unit; /* 16, 4 or 1: of bytes that are moved together; divides both addresses */
+  int rest; /* bytes in its last tile, 1 to TP_STAGE_TILE */
 } tp_stage_pair_t;
 
 /* Pairs, none of which writes what another one reads or writes. Their memory is told by the one who launches: it is
- * more than a table of accesses lists. */
-typedef struct tp_stage_table {
-  int count;
-  tp_stage_pair_t pairs[TP_STAGE_PAIRS];
-} tp_stage_table_t;
+ * more than a table of accesses lists. Each size has a kernel, since CUDA takes longer over longer arguments: a larger
+ * table may be given to the kernel of a smaller one, if that has room for its pairs. */
+#define TP_STAGE_TABLE(name, room) \
+  typedef struct name {            \
+    int count;                     \
+    tp_stage_pair_t pairs[room];   \
+  } name##_t
+TP_STAGE_TABLE(tp_stage_table_8, 8);
+TP_STAGE_TABLE(tp_stage_table_32, 32);
+TP_STAGE_TABLE(tp_stage_table, TP_STAGE_PAIRS);
 
 #endif

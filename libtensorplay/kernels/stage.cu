@@ -6,7 +6,8 @@
 namespace tp_stage {
 
 /* The first pair whose tiles end behind this one. */
-TP_DEVICE int find(const tp_stage_table_t &p, long long tile) {
+template <typename Table>
+TP_DEVICE int find(const Table &p, int tile) {
   int low = 0, high = p.count - 1;
   while (low < high) {
     int middle = (low + high) / 2;
@@ -37,23 +38,30 @@ TP_DEVICE void copy(char *out, const char *source, int nbytes) {
   TP_FOR(i, nbytes - rest) out[rest + i] = source[rest + i];
 }
 
-}  // namespace tp_stage
-
-TP_KERNEL(tp_k_stage, tp_stage_table_t) {
+template <typename Table>
+TP_DEVICE void run(const Table &p) {
   TP_FOR_TILES(tile, p.pairs[p.count - 1].end, 1) {
-    int number = tp_stage::find(p, tile);
+    int number = find(p, static_cast<int>(tile));
     const tp_stage_pair_t &pair = p.pairs[number];
     long long first = (tile - (number ? p.pairs[number - 1].end : 0)) * TP_STAGE_TILE;
-    int nbytes = tp_tile_count(first, pair.nbytes, TP_STAGE_TILE);
+    int nbytes = tile + 1 == pair.end ? pair.rest : TP_STAGE_TILE;
+    unsigned long long addresses =
+        reinterpret_cast<unsigned long long>(pair.out) | reinterpret_cast<unsigned long long>(pair.source);
     char *out = tp_at<char>(pair.out) + first;
     const char *source = tp_at<char>(pair.source) + first;
-    if (pair.unit == 16)
-      tp_stage::copy<tp_vector<unsigned long long, 2>>(out, source, nbytes);
-    else if (pair.unit == 4)
-      tp_stage::copy<unsigned>(out, source, nbytes);
+    if (addresses % 16 == 0)
+      copy<tp_vector<unsigned long long, 2>>(out, source, nbytes);
+    else if (addresses % 4 == 0)
+      copy<unsigned>(out, source, nbytes);
     else
-      tp_stage::copy<char>(out, source, nbytes);
+      copy<char>(out, source, nbytes);
   }
 }
+
+}  // namespace tp_stage
+
+TP_KERNEL(tp_k_stage_8, tp_stage_table_8_t) { tp_stage::run(p); }
+TP_KERNEL(tp_k_stage_32, tp_stage_table_32_t) { tp_stage::run(p); }
+TP_KERNEL(tp_k_stage_64, tp_stage_table_t) { tp_stage::run(p); }
 
 #undef TP_FAMILY

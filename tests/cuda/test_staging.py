@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
 import tensorplay
-from tensorplay import cuda
+from tensorplay import cuda, nn
 from tensorplay.cuda import graphs
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
@@ -68,6 +70,45 @@ def test_any_sequence_of_any_length(kind: Callable[..., Sequence[tensorplay.Tens
         fresh = [tensorplay.full((i % 5,), i + offset, device="cuda") for i in range(150)]
         g.stage_and_launch(kind(statics), kind(fresh))
         assert out.tolist() == [i + offset for i in range(150) for _ in range(i % 5)]
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_nothing_that_is_given_is_kept(count: int) -> None:
+    statics = [tensorplay.zeros(3, device="cuda") for _ in range(count)]
+    fresh = [tensorplay.ones(3, device="cuda") for _ in range(count)]
+    g = cuda.CUDAGraph()
+    with graphs.graph(g):
+        out = statics[0] + statics[-1]
+    wrong: list[Any] = [*fresh[:-1], None]
+    before = [sys.getrefcount(x) for x in statics + fresh]
+    for _ in range(5):
+        g.stage_and_launch(statics, fresh)
+        with pytest.raises(DTypeError):
+            g.stage_and_launch(statics, wrong)
+        with pytest.raises(InvalidArgumentError):
+            g.stage_and_launch(statics[:-1], fresh)
+    assert out.tolist() == [2] * 3
+    assert [sys.getrefcount(x) for x in statics + fresh] == before
+
+
+def test_a_static_input_may_be_another_tensor_in_the_same_memory() -> None:
+    g, statics, out = capture()
+    for i in range(1, 4):
+        g.stage_and_launch(statics, [tensorplay.full((2, 3), float(i), device="cuda")] * 3)
+        assert out.tolist() == [[i * i + i] * 3] * 2
+        flat = [static.view(6) for static in statics]
+        g.stage_and_launch(flat, [tensorplay.full((6,), float(i + 1), device="cuda")] * 3)
+        assert out.tolist() == [[(i + 1) * (i + 2)] * 3] * 2
+        with pytest.raises(InvalidArgumentError, match="pair 0"):
+            g.stage_and_launch(statics, [tensorplay.ones(6, device="cuda")] * 3)
+        g.stage_and_launch([statics[1], statics[0], statics[2]], [static + k for k, static in enumerate(statics, 1)])
+        assert [static[0, 0].item() for static in statics] == [i + 3, i + 2, i + 4]
+
+
+def test_parameters_are_tensors() -> None:
+    g, statics, out = capture()
+    g.stage_and_launch(statics, [nn.Parameter(tensorplay.full((2, 3), 3.0, device="cuda"))] * 3)
+    assert out.tolist() == [[12] * 3] * 2
 
 
 def test_no_inputs_are_a_replay() -> None:

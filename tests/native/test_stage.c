@@ -3,20 +3,9 @@
 #include <string.h>
 
 #include "../../kernels/args_stage.h"
-#include "graph/graph.h"
-#include "graph_case.h"
-#include "tp_emulated.h"
-#include "values.h"
+#include "stage_scene.h"
 
 enum { MOST = 160 };
-
-static tp_stream_t *stream; /* of the pool, of device 0, and current */
-
-static tp_tensor_t *make(int32_t dtype, int64_t numel) {
-  tp_tensor_t *tensor = tp_tensor_empty_1d(dtype, 0, numel);
-  CHECK(tensor);
-  return tensor;
-}
 
 /* Its bytes, taken from the generator of values; out has a copy. */
 static void randomise(tp_tensor_t *tensor, unsigned char *out) {
@@ -32,29 +21,6 @@ static void check_bytes(const tp_tensor_t *tensor, const unsigned char *expected
   CHECK_OK(tp_tensor_copy_to_host(tensor, found, nbytes));
   CHECK(!memcmp(found, expected, nbytes));
 }
-
-/* All elements, as numbers. */
-static void check_all(const tp_tensor_t *tensor, double expected) {
-  double *found = values_download(tensor);
-  for (int64_t i = 0; i < tensor->numel; i++) CHECK(found[i] == expected);
-  free(found);
-}
-
-static tp_tensor_t *filled(int64_t numel, double value) {
-  tp_tensor_t *tensor = make(TP_DTYPE_float32, numel);
-  CHECK_OK(tp_tensor_fill_float(tensor, value));
-  return tensor;
-}
-
-/* A graph that copies `from` to `to`. */
-static tp_graph_t *capture_copy(tp_tensor_t *to, const tp_tensor_t *from) {
-  tp_graph_t *graph = begin_graph(stream, TP_CAPTURE_GLOBAL);
-  CHECK_OK(tp_tensor_copy(to, from));
-  CHECK_OK(tp_graph_capture_end(graph));
-  return graph;
-}
-
-static int64_t calls(const char *name) { return tp_emulated_call_count(name, -1); }
 
 /* ---- what is copied ---- */
 
@@ -135,39 +101,6 @@ static void test_tangled_pairs_act_in_order(void) {
 }
 
 /* ---- how ---- */
-
-enum { N = 5, NUMEL = 100 };
-
-/* Five static inputs, the last of which the graph copies to `out`, and two sets of inputs. */
-typedef struct scene {
-  tp_tensor_t *targets[N], *sources[2][N], *out;
-  tp_graph_t *graph;
-} scene_t;
-
-static scene_t set_up(void) {
-  scene_t scene;
-  for (int i = 0; i < N; i++) {
-    scene.targets[i] = filled(NUMEL, 0);
-    for (int k = 0; k < 2; k++) scene.sources[k][i] = filled(NUMEL, 10 * k + i);
-  }
-  scene.out = filled(NUMEL, 0);
-  scene.graph = capture_copy(scene.out, scene.targets[N - 1]);
-  CHECK_OK(tp_device_synchronize(0));
-  return scene;
-}
-
-static void tear_down(scene_t *scene) {
-  tp_graph_release(scene->graph);
-  tp_tensor_release(scene->out);
-  for (int i = 0; i < N; i++) {
-    tp_tensor_release(scene->targets[i]);
-    for (int k = 0; k < 2; k++) tp_tensor_release(scene->sources[k][i]);
-  }
-}
-
-static tp_status_t run(scene_t *scene, int k) {
-  return tp_graph_stage_and_launch(scene->graph, N, scene->targets, scene->sources[k]);
-}
 
 static void test_plain_pairs_are_one_launch_whose_table_is_renewed_when_it_differs(void) {
   scene_t scene = set_up();
@@ -418,9 +351,7 @@ static void test_threads_stage_their_own_graphs_and_one_graph(void) {
 }
 
 int main(void) {
-  values_start();
-  CHECK((stream = tp_stream_from_pool(0, 0)));
-  CHECK_OK(tp_stream_set_current(stream));
+  scene_start();
   test_any_bytes_at_any_address_arrive_and_nothing_beside_them();
   test_what_is_not_plain_is_copied_as_always();
   test_tangled_pairs_act_in_order();

@@ -1,17 +1,14 @@
-"""`CUDAGraph.stage_and_launch`: its one call into C, and what it does where C refuses or takes no such arguments."""
+"""`CUDAGraph.stage_and_launch`: what it does where C refuses, or takes no such arguments."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tensorplay import _dispatch, _operands
-from tensorplay._handle import Handle
 from tensorplay.errors import InvalidArgumentError, TensorPlayError
 
 from ._check import failure
-from ._library import native
 
 if TYPE_CHECKING:
     from tensorplay import Tensor
@@ -19,22 +16,6 @@ if TYPE_CHECKING:
     from .graphs import CUDAGraph
 
 _OPERATION = "stage_and_launch"
-
-
-def _bind(graph: Any, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> int | None:
-    """C's status; None where an argument is not what C takes. From the first call on a function of the binding."""
-    global stage
-    ffi = native.ffi
-    places = (Handle.__dict__["_impl"], ffi.typeof("tp_graph_t *"), ffi.typeof("tp_tensor_t *"))
-    address = native.tp_stage_caller(*(ffi.cast("void *", id(place)) for place in places))
-    _held.extend(places)
-    stage = ctypes.cast(int(ffi.cast("uintptr_t", address)), ctypes.py_object).value
-    return stage(graph, static_inputs, inputs)
-
-
-stage: Callable[[Any, Sequence[Tensor], Sequence[Tensor]], int | None] = _bind
-
-_held: list[Any] = []  # what the function knows by address
 
 
 def explain(static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:

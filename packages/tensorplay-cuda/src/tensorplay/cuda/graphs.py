@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplay import _plugins
 from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
 
-from . import _beside, _staging
+from . import _beside, _launches, _staging
 from ._check import check, failure
 from ._conditional import Conditional, capturing
 from ._current import StreamContext
@@ -129,7 +129,11 @@ class CUDAGraph(Conditional):
 
     def replay(self, stream: Stream | None = None) -> None:
         """Runs the graph once, on the current stream of its device or on the one given (`tp_graph_replay`)."""
-        if native.tp_graph_replay(self._pointer, native.NULL if stream is None else pointer_of("replay", stream)):
+        if stream is None:
+            status = _launches.replay(self._pointer)
+        else:
+            status = _launches.replay(self._pointer, pointer_of("replay", stream))
+        if status:
             raise failure()
 
     def stage_and_launch(self, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
@@ -150,7 +154,7 @@ class CUDAGraph(Conditional):
         StateError
             Nothing was captured, or the current stream is captured.
         """
-        status = _staging.stage(self._pointer, static_inputs, inputs)
+        status = _launches.stage_and_launch(self._pointer, static_inputs, inputs)
         if status is None:
             _staging.by_copies(self, static_inputs, inputs)
         elif status:
