@@ -177,13 +177,14 @@ void emu_capture_leave(emu_stream_t *stream);
 /* A graph to which captures add is freed: they are spoiled. */
 void emu_capture_forget(const emu_graph_t *graph);
 
-/* ---- graph.c ---- */
+/* ---- graph.c, edge.c ---- */
 struct emu_node {
   emu_graph_t *graph;
   size_t index;              /* in the graph */
   emu_piece_t *piece;        /* of which each launch queues a copy */
   emu_nodes_t dependencies;  /* earlier nodes of the graph */
   emu_nodes_t dependents;
+  emu_nodes_t early;          /* of the dependencies, those whose edges are programmatic (edge.c) */
   const emu_node_t *original; /* of which it is a copy, or NULL; only to be compared */
   emu_graph_t **bodies;       /* of a conditional node; of a child node its one graph */
   size_t body_count;
@@ -221,6 +222,10 @@ bool emu_graph_has(const emu_graph_t *graph, const cudaGraphNode_t *handles, siz
 /* Adds those that are not yet among them; false when the host has no memory. */
 bool emu_nodes_add(emu_nodes_t *nodes, emu_node_t *const *items, size_t count);
 void emu_nodes_clear(emu_nodes_t *nodes);
+bool emu_nodes_have(const emu_nodes_t *nodes, const emu_node_t *node);
+/* CUDA's way of giving a list: its length where there is no array, else as many as there is room for, and NULL in what
+ * is left of the room. */
+cudaError_t emu_nodes_give(const emu_nodes_t *nodes, cudaGraphNode_t *out, size_t *out_count);
 /* Whether the graph's nodes `wanted` are among these or what these depend on. */
 bool emu_nodes_reach(const emu_graph_t *graph, const emu_nodes_t *nodes, const emu_nodes_t *wanted);
 
@@ -294,6 +299,15 @@ cudaError_t emu_end(cudaError_t error);
     return emu_end(emu__error);                                \
   } while (0)
 
+/* The body of every function of the driver, whose errors are not the runtime's last one. Their numbers agree. */
+#define EMU_RETURN_DRIVER(name, body)                          \
+  do {                                                         \
+    cudaError_t emu__error = emu_begin(EMU_##name, true);      \
+    if (!emu__error) emu__error = (body);                      \
+    emu_unlock();                                              \
+    return (CUresult)emu__error;                               \
+  } while (0)
+
 void emu_lock(void);
 void emu_unlock(void);
 /* Waits, without the lock, for a host function of another thread to end. */
@@ -359,6 +373,15 @@ cudaError_t emu_kernel_piece(emu_piece_t **out, const struct cudaKernelNodeParam
 /* Of such a piece; what it points to lives as long as that. */
 struct cudaKernelNodeParams emu_kernel_params(emu_piece_t *piece);
 const char *emu_kernel_name(const emu_piece_t *piece);
+/* Calls of the driver, which cudaGetDriverEntryPointByVersion gives (virtual.c). A function is a kernel on one device, and
+ * a module an image on one. */
+CUfunction emu_kernel_on(const void *kernel, int device);
+CUcontext emu_context_of(int device);
+CUresult emu_current_context(CUcontext *out);
+CUresult emu_library_module(CUmodule *out, CUlibrary library);
+CUresult emu_kernel_function(CUfunction *out, CUkernel kernel);
+CUresult emu_function_module(CUmodule *out, CUfunction function);
+CUresult emu_kernel_node_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out);
 /* Ends the running kernel: does not return. The text is for tp_emulated_fault_text. */
 _Noreturn void emu_kernel_fault(cudaError_t error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

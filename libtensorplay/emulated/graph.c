@@ -1,4 +1,4 @@
-/* Graphs: nodes, what they depend on, and the calls that build and read them. */
+/* Graphs: nodes, what they depend on, and the calls that build and read them, but for edges. */
 #include "emulated.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static size_t graph_count;  /* of all that were made */
 
 /* ---- sets of nodes ---- */
 
-static bool contains(const emu_nodes_t *nodes, const emu_node_t *node) {
+bool emu_nodes_have(const emu_nodes_t *nodes, const emu_node_t *node) {
   for (size_t i = 0; i < nodes->count; i++)
     if (nodes->items[i] == node) return true;
   return false;
@@ -29,7 +29,7 @@ static bool push(emu_nodes_t *nodes, emu_node_t *node) {
 
 bool emu_nodes_add(emu_nodes_t *nodes, emu_node_t *const *items, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (!contains(nodes, items[i]) && !push(nodes, items[i])) return false;
+    if (!emu_nodes_have(nodes, items[i]) && !push(nodes, items[i])) return false;
   return true;
 }
 
@@ -66,6 +66,7 @@ static void free_node(emu_node_t *node) {
   free(node->bodies);
   emu_nodes_clear(&node->dependencies);
   emu_nodes_clear(&node->dependents);
+  emu_nodes_clear(&node->early);
   emu_piece_free(node->piece);
   free(node);
 }
@@ -109,6 +110,8 @@ static bool copy_node(emu_graph_t *graph, const emu_node_t *node) {
     return false;
   }
   copy->original = node;
+  for (size_t i = 0; done && i < node->early.count; i++)
+    done = push(&copy->early, graph->nodes.items[node->early.items[i]->index]);
   copy->condition = node->condition;
   copy->condition_type = node->condition_type;
   for (size_t i = 0; done && i < node->body_count; i++) done = emu_node_add_body(copy, emu_graph_copy(node->bodies[i]));
@@ -164,14 +167,14 @@ emu_graph_t *emu_graph_find(cudaGraph_t handle) {
 
 emu_node_t *emu_node_find(cudaGraphNode_t handle) {
   for (const emu_graph_t *graph = graphs; graph; graph = graph->next)
-    if (contains(&graph->nodes, (emu_node_t *)handle)) return (emu_node_t *)handle;
+    if (emu_nodes_have(&graph->nodes, (emu_node_t *)handle)) return (emu_node_t *)handle;
   return NULL;
 }
 
 bool emu_graph_has(const emu_graph_t *graph, const cudaGraphNode_t *handles, size_t count) {
   if (count && !handles) return false;
   for (size_t i = 0; i < count; i++)
-    if (!contains(&graph->nodes, (emu_node_t *)handles[i])) return false;
+    if (!emu_nodes_have(&graph->nodes, (emu_node_t *)handles[i])) return false;
   return true;
 }
 
@@ -193,57 +196,6 @@ emu_node_t *emu_graph_add(emu_graph_t *graph, emu_piece_t *piece, const emu_node
   }
   node->piece = piece;
   return node;
-}
-
-/* ---- further edges ---- */
-
-/* Behind everything that it depends on, and in the old order beyond that. */
-static void place(emu_graph_t *graph, emu_node_t *node) {
-  if (node->reached) return;
-  node->reached = true;
-  for (size_t i = 0; i < node->dependencies.count; i++) place(graph, node->dependencies.items[i]);
-  node->index = graph->nodes.count;
-  graph->nodes.items[graph->nodes.count++] = node;
-}
-
-static bool sort(emu_graph_t *graph) {
-  size_t count = graph->nodes.count;
-  emu_node_t **old = malloc(count * sizeof(emu_node_t *));
-  if (!old) return false;
-  memcpy(old, graph->nodes.items, count * sizeof *old);
-  for (size_t i = 0; i < count; i++) old[i]->reached = false;
-  graph->nodes.count = 0;
-  for (size_t i = 0; i < count; i++) place(graph, old[i]);
-  free(old);
-  return true;
-}
-
-static cudaError_t add_edge(emu_graph_t *graph, emu_node_t *from, emu_node_t *to) {
-  const emu_nodes_t sources = {.items = &from, .count = 1}, targets = {.items = &to, .count = 1};
-  if (contains(&to->dependencies, from) || emu_nodes_reach(graph, &sources, &targets)) return cudaErrorInvalidValue;
-  if (!push(&to->dependencies, from)) return cudaErrorMemoryAllocation;
-  bool done = push(&from->dependents, to);
-  if (done && from->index < to->index) return cudaSuccess;
-  if (done && sort(graph)) return cudaSuccess;
-  to->dependencies.count--;
-  if (done) from->dependents.count--;
-  return cudaErrorMemoryAllocation;
-}
-
-static cudaError_t add_edges(cudaGraph_t handle, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count) {
-  emu_graph_t *graph = emu_graph_find(handle);
-  if (!graph || !emu_graph_has(graph, from, count) || !emu_graph_has(graph, to, count)) return cudaErrorInvalidValue;
-  for (size_t i = 0; i < count; i++) {
-    cudaError_t error = add_edge(graph, (emu_node_t *)from[i], (emu_node_t *)to[i]);
-    if (error) return error;
-  }
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
-                                     const cudaGraphEdgeData *edges, size_t count) {
-  (void)edges; /* every edge is a whole one */
-  EMU_RETURN(cudaGraphAddDependencies, true, add_edges(graph, from, to, count));
 }
 
 /* ---- making and destroying ---- */
@@ -297,10 +249,9 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *out, cudaGraphNode_t origi
 
 /* ---- reading ---- */
 
-/* CUDA's way of giving a list: its length where there is no array, else as many as there is room for, and
- * NULL in what is left of the room. */
-static cudaError_t give(emu_node_t *const *nodes, size_t count, cudaGraphNode_t *out, size_t *out_count) {
-  for (size_t i = 0; out && i < *out_count; i++) out[i] = i < count ? (cudaGraphNode_t)nodes[i] : NULL;
+cudaError_t emu_nodes_give(const emu_nodes_t *nodes, cudaGraphNode_t *out, size_t *out_count) {
+  size_t count = nodes->count;
+  for (size_t i = 0; out && i < *out_count; i++) out[i] = i < count ? (cudaGraphNode_t)nodes->items[i] : NULL;
   if (!out || *out_count > count) *out_count = count;
   return cudaSuccess;
 }
@@ -317,7 +268,7 @@ static cudaError_t get_nodes(cudaGraph_t handle, cudaGraphNode_t *out, size_t *o
       return cudaErrorMemoryAllocation;
     }
   }
-  cudaError_t error = give(found.items, found.count, out, out_count);
+  cudaError_t error = emu_nodes_give(&found, out, out_count);
   emu_nodes_clear(&found);
   return error;
 }
@@ -330,30 +281,6 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
   EMU_RETURN(cudaGraphGetRootNodes, true, get_nodes(graph, nodes, count, true));
 }
 
-static cudaError_t get_edges(cudaGraph_t handle, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges,
-                             size_t *out_count) {
-  const emu_graph_t *graph = emu_graph_find(handle);
-  if (!graph || !out_count || !from != !to) return cudaErrorInvalidValue;
-  size_t count = 0;
-  for (size_t i = 0; i < graph->nodes.count; i++) {
-    const emu_node_t *node = graph->nodes.items[i];
-    for (size_t j = 0; j < node->dependencies.count; j++, count++) {
-      if (!from || count >= *out_count) continue;
-      from[count] = (cudaGraphNode_t)node->dependencies.items[j];
-      to[count] = (cudaGraphNode_t)node;
-    }
-  }
-  for (size_t i = count; from && i < *out_count; i++) from[i] = to[i] = NULL;
-  if (!from || *out_count > count) *out_count = count;
-  if (from && edges) memset(edges, 0, *out_count * sizeof *edges);
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges,
-                              size_t *count) {
-  EMU_RETURN(cudaGraphGetEdges, true, get_edges(graph, from, to, edges, count));
-}
-
 static cudaError_t get_type(cudaGraphNode_t handle, enum cudaGraphNodeType *out) {
   const emu_node_t *node = emu_node_find(handle);
   if (!node || !out) return cudaErrorInvalidValue;
@@ -363,30 +290,4 @@ static cudaError_t get_type(cudaGraphNode_t handle, enum cudaGraphNodeType *out)
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *out) {
   EMU_RETURN(cudaGraphNodeGetType, true, get_type(node, out));
-}
-
-static cudaError_t get_dependencies(cudaGraphNode_t handle, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
-                                    size_t *out_count) {
-  const emu_node_t *node = emu_node_find(handle);
-  if (!node || !out_count || (out && *out_count == 0)) return cudaErrorInvalidValue;
-  if (out && edges) memset(edges, 0, *out_count * sizeof *edges);
-  return give(node->dependencies.items, node->dependencies.count, out, out_count);
-}
-
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
-                                         size_t *out_count) {
-  EMU_RETURN(cudaGraphNodeGetDependencies, true, get_dependencies(node, out, edges, out_count));
-}
-
-static cudaError_t get_dependents(cudaGraphNode_t handle, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
-                                  size_t *out_count) {
-  const emu_node_t *node = emu_node_find(handle);
-  if (!node || !out_count || (out && *out_count == 0)) return cudaErrorInvalidValue;
-  if (out && edges) memset(edges, 0, *out_count * sizeof *edges);
-  return give(node->dependents.items, node->dependents.count, out, out_count);
-}
-
-cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *out, cudaGraphEdgeData *edges,
-                                           size_t *out_count) {
-  EMU_RETURN(cudaGraphNodeGetDependentNodes, true, get_dependents(node, out, edges, out_count));
 }

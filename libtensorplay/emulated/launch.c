@@ -191,12 +191,67 @@ static cudaError_t run_kernel(int device, void *payload) {
   return running_error;
 }
 
-/* ---- launching ---- */
+/* ---- the driver's functions and modules ---- */
+
+/* Handles on a device are addresses inside of a kernel's entry, a module's in that of its family's first one. */
+CUfunction emu_kernel_on(const void *kernel, int device) { return (CUfunction)((uintptr_t)kernel + 1 + (size_t)device); }
+
+CUcontext emu_context_of(int device) { return (CUcontext)((uintptr_t)kernels + 1 + (size_t)device); }
 
 static const kernel_t *find_handle(const void *handle) {
   uintptr_t offset = (uintptr_t)handle - (uintptr_t)kernels;
   return offset < kernel_count * sizeof *kernels && offset % sizeof *kernels == 0 ? handle : NULL;
 }
+
+static CUmodule module_of(const char *family, int device) {
+  size_t i = 0;
+  while (i < kernel_count && strcmp(kernels[i].family, family)) i++;
+  return i < kernel_count ? (CUmodule)emu_kernel_on(&kernels[i], device) : NULL;
+}
+
+static cudaError_t current_context(CUcontext *out) {
+  if (!out) return cudaErrorInvalidValue;
+  *out = emu_context_of(emu_device_current());
+  return cudaSuccess;
+}
+
+CUresult emu_current_context(CUcontext *out) { EMU_RETURN_DRIVER(cuCtxGetCurrent, current_context(out)); }
+
+static cudaError_t library_module(CUmodule *out, const char *family) {
+  if (!out) return cudaErrorInvalidValue;
+  if (!family) return cudaErrorInvalidResourceHandle;
+  *out = module_of(family, emu_device_current());
+  return cudaSuccess;
+}
+
+CUresult emu_library_module(CUmodule *out, CUlibrary library) {
+  EMU_RETURN_DRIVER(cuLibraryGetModule, library_module(out, (const char *)library));
+}
+
+static cudaError_t kernel_function(CUfunction *out, CUkernel kernel) {
+  if (!out) return cudaErrorInvalidValue;
+  if (!find_handle(kernel)) return cudaErrorInvalidResourceHandle;
+  *out = emu_kernel_on(kernel, emu_device_current());
+  return cudaSuccess;
+}
+
+CUresult emu_kernel_function(CUfunction *out, CUkernel kernel) {
+  EMU_RETURN_DRIVER(cuKernelGetFunction, kernel_function(out, kernel));
+}
+
+static cudaError_t function_module(CUmodule *out, CUfunction function) {
+  uintptr_t place = ((uintptr_t)function - (uintptr_t)kernels) % sizeof *kernels;
+  const kernel_t *kernel = find_handle((const void *)((uintptr_t)function - place));
+  if (!out || !kernel || !place) return cudaErrorInvalidResourceHandle;
+  *out = module_of(kernel->family, (int)place - 1);
+  return cudaSuccess;
+}
+
+CUresult emu_function_module(CUmodule *out, CUfunction function) {
+  EMU_RETURN_DRIVER(cuFuncGetModule, function_module(out, function));
+}
+
+/* ---- launching ---- */
 
 cudaError_t emu_kernel_piece(emu_piece_t **out, const struct cudaKernelNodeParams *params) {
   const kernel_t *kernel = find_handle(params->func);

@@ -98,3 +98,26 @@ static cudaError_t get_params(cudaGraphNode_t handle, struct cudaKernelNodeParam
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *out) {
   EMU_RETURN(cudaGraphKernelNodeGetParams, true, get_params(node, out));
 }
+
+/* A kernel with its context, or its function: CUDA does not say which of the two it gives. */
+static cudaError_t get_driver_params(cudaGraphNode_t handle, CUDA_KERNEL_NODE_PARAMS *out) {
+  emu_node_t *node = emu_node_find(handle);
+  if (!node || !out || node->piece->type != cudaGraphNodeTypeKernel) return cudaErrorInvalidValue;
+  struct cudaKernelNodeParams params = emu_kernel_params(node->piece);
+  *out = (CUDA_KERNEL_NODE_PARAMS){
+      .gridDimX = params.gridDim.x, .gridDimY = params.gridDim.y, .gridDimZ = params.gridDim.z,
+      .blockDimX = params.blockDim.x, .blockDimY = params.blockDim.y, .blockDimZ = params.blockDim.z,
+      .sharedMemBytes = params.sharedMemBytes, .kernelParams = params.kernelParams,
+  };
+  if (node->index % 2) {
+    out->kern = (CUkernel)params.func;
+    out->ctx = emu_context_of(node->piece->device);
+  } else {
+    out->func = emu_kernel_on(params.func, node->piece->device);
+  }
+  return cudaSuccess;
+}
+
+CUresult emu_kernel_node_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out) {
+  EMU_RETURN_DRIVER(cuGraphKernelNodeGetParams, get_driver_params(node, out));
+}

@@ -1,5 +1,5 @@
-/* Virtual memory: the driver's calls that reserve addresses, make memory, and map it there. Programs find them through
- * cudaGetDriverEntryPointByVersion, as with CUDA. Nothing here waits for the device's work. */
+/* Virtual memory: the driver's calls that reserve addresses, make memory, and map it there. Programs find them, as all
+ * calls of the driver, through cudaGetDriverEntryPointByVersion. Nothing here waits for the device's work. */
 #include "emulated.h"
 
 #include <stdlib.h>
@@ -18,15 +18,6 @@ typedef struct memory {
 
 static memory_t *memories;
 
-/* The body of every function of the driver, whose errors are not the runtime's last one. Their numbers agree. */
-#define RETURN(name, body)                              \
-  do {                                                  \
-    cudaError_t error = emu_begin(EMU_##name, true);    \
-    if (!error) error = (body);                         \
-    emu_unlock();                                       \
-    return (CUresult)error;                             \
-  } while (0)
-
 static bool is_whole(size_t nbytes) { return nbytes > 0 && nbytes % GRANULARITY == 0; }
 
 /* ---- addresses ---- */
@@ -43,11 +34,11 @@ static cudaError_t reserve(CUdeviceptr *out, size_t nbytes, size_t alignment, un
 static CUresult address_reserve(CUdeviceptr *out, size_t nbytes, size_t alignment, CUdeviceptr hint,
                                 unsigned long long flags) {
   (void)hint;
-  RETURN(cuMemAddressReserve, reserve(out, nbytes, alignment, flags));
+  EMU_RETURN_DRIVER(cuMemAddressReserve, reserve(out, nbytes, alignment, flags));
 }
 
 static CUresult address_free(CUdeviceptr begin, size_t nbytes) {
-  RETURN(cuMemAddressFree, emu_reservation_drop(begin, nbytes) ? cudaSuccess : cudaErrorInvalidValue);
+  EMU_RETURN_DRIVER(cuMemAddressFree, emu_reservation_drop(begin, nbytes) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 /* ---- memory ---- */
@@ -73,7 +64,7 @@ static cudaError_t create(CUmemGenericAllocationHandle *out, size_t nbytes, cons
 
 static CUresult memory_create(CUmemGenericAllocationHandle *out, size_t nbytes, const CUmemAllocationProp *properties,
                               unsigned long long flags) {
-  RETURN(cuMemCreate, create(out, nbytes, properties, flags));
+  EMU_RETURN_DRIVER(cuMemCreate, create(out, nbytes, properties, flags));
 }
 
 /* The memory of a handle that is held, or NULL. */
@@ -100,7 +91,9 @@ static cudaError_t release(CUmemGenericAllocationHandle handle) {
   return cudaSuccess;
 }
 
-static CUresult memory_release(CUmemGenericAllocationHandle handle) { RETURN(cuMemRelease, release(handle)); }
+static CUresult memory_release(CUmemGenericAllocationHandle handle) {
+  EMU_RETURN_DRIVER(cuMemRelease, release(handle));
+}
 
 /* ---- mapping ---- */
 
@@ -117,7 +110,7 @@ static cudaError_t map(CUdeviceptr begin, size_t nbytes, size_t offset, CUmemGen
 
 static CUresult memory_map(CUdeviceptr begin, size_t nbytes, size_t offset, CUmemGenericAllocationHandle handle,
                            unsigned long long flags) {
-  RETURN(cuMemMap, map(begin, nbytes, offset, handle, flags));
+  EMU_RETURN_DRIVER(cuMemMap, map(begin, nbytes, offset, handle, flags));
 }
 
 /* The memory that is mapped around an address. */
@@ -132,7 +125,7 @@ static cudaError_t retain(CUmemGenericAllocationHandle *out, CUdeviceptr address
 }
 
 static CUresult memory_retain(CUmemGenericAllocationHandle *out, void *address) {
-  RETURN(cuMemRetainAllocationHandle, retain(out, (CUdeviceptr)(uintptr_t)address));
+  EMU_RETURN_DRIVER(cuMemRetainAllocationHandle, retain(out, (CUdeviceptr)(uintptr_t)address));
 }
 
 /* Whether mappings, each of them whole, cover it. */
@@ -168,7 +161,7 @@ static cudaError_t set_access(CUdeviceptr begin, size_t nbytes, const CUmemAcces
 }
 
 static CUresult memory_set_access(CUdeviceptr begin, size_t nbytes, const CUmemAccessDesc *access, size_t count) {
-  RETURN(cuMemSetAccess, set_access(begin, nbytes, access, count));
+  EMU_RETURN_DRIVER(cuMemSetAccess, set_access(begin, nbytes, access, count));
 }
 
 /* Whether it consists of reserved pages and of mappings, each of them whole. */
@@ -200,7 +193,7 @@ static cudaError_t unmap(CUdeviceptr begin, size_t nbytes) {
   return cudaSuccess;
 }
 
-static CUresult memory_unmap(CUdeviceptr begin, size_t nbytes) { RETURN(cuMemUnmap, unmap(begin, nbytes)); }
+static CUresult memory_unmap(CUdeviceptr begin, size_t nbytes) { EMU_RETURN_DRIVER(cuMemUnmap, unmap(begin, nbytes)); }
 
 /* ---- finding them ---- */
 
@@ -218,6 +211,11 @@ static const struct {
     FUNCTION(cuMemMap, memory_map)
     FUNCTION(cuMemSetAccess, memory_set_access)
     FUNCTION(cuMemUnmap, memory_unmap)
+    FUNCTION(cuCtxGetCurrent, emu_current_context)
+    FUNCTION(cuLibraryGetModule, emu_library_module)
+    FUNCTION(cuKernelGetFunction, emu_kernel_function)
+    FUNCTION(cuFuncGetModule, emu_function_module)
+    FUNCTION(cuGraphKernelNodeGetParams, emu_kernel_node_params)
 #undef FUNCTION
 };
 

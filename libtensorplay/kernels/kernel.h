@@ -19,7 +19,7 @@
  * It must be right for any number of threads and blocks, one of each included, and must not assume
  * which thread TP_FOR gives an element to. What needs barriers is a TP_KERNEL_COOPERATIVE and uses
  * block.h. TP_KERNEL_RESIDENT is such a one whose registers are kept so few that a multiprocessor holds that
- * many blocks. */
+ * many blocks. Every kernel is declared by one of the three: graphs rely on how they begin. */
 #ifndef TP_KERNEL_H
 #define TP_KERNEL_H
 
@@ -30,11 +30,28 @@
 
 #ifdef __CUDACC__
 
-#define TP_KERNEL(name, args_t) \
-  extern "C" __global__ void __launch_bounds__(TP_BLOCK_THREADS) name(const __grid_constant__ args_t p)
+/* What a kernel does before it touches memory. In a graph of ours it may be launched while the kernels that it comes
+ * behind still run (src/graph/edges.c): it waits until they have ended and their writes can be seen. And it lets what
+ * comes behind it be launched, if its blocks fit on the device beside others: many blocks that only wait would keep
+ * its own from their places. Without such edges both instructions do nothing. */
+static __device__ __forceinline__ void tp_begin_kernel() {
+#if __CUDA_ARCH__ >= 900
+  if (gridDim.x <= 128 && gridDim.y * gridDim.z == 1) asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+#define TP_DEVICE_KERNEL(name, args_t, ...)                                                       \
+  static __device__ __forceinline__ void name##_body(const args_t &p);                            \
+  extern "C" __global__ void __launch_bounds__(__VA_ARGS__) name(const __grid_constant__ args_t p) { \
+    tp_begin_kernel();                                                                            \
+    name##_body(p);                                                                               \
+  }                                                                                               \
+  static __device__ __forceinline__ void name##_body(const args_t &p)
+
+#define TP_KERNEL(name, args_t) TP_DEVICE_KERNEL(name, args_t, TP_BLOCK_THREADS)
 #define TP_KERNEL_COOPERATIVE(name, args_t) TP_KERNEL(name, args_t)
-#define TP_KERNEL_RESIDENT(name, args_t, blocks) \
-  extern "C" __global__ void __launch_bounds__(TP_BLOCK_THREADS, blocks) name(const __grid_constant__ args_t p)
+#define TP_KERNEL_RESIDENT(name, args_t, blocks) TP_DEVICE_KERNEL(name, args_t, TP_BLOCK_THREADS, blocks)
 
 #else
 

@@ -15,6 +15,7 @@
 #define cudaGraphNodeGetDependentNodes cudaGraphNodeGetDependentNodes_v2
 #define cudaGraphAddNode cudaGraphAddNode_v2
 #define cudaGraphAddDependencies cudaGraphAddDependencies_v2
+#define cudaGraphRemoveDependencies cudaGraphRemoveDependencies_v2
 #endif
 
 #if CUDART_VERSION < 12050

@@ -295,6 +295,8 @@ tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream
                        const char *operation);
 /* The kernel's function on a device that is entered, loaded at first use. */
 tp_status_t tp__launch_find(tp__kernel_t *kernel, int32_t device, void **out_function);
+/* The images whose kernels were found for a device, at most `room` of them: how many. */
+int32_t tp__launch_libraries(int32_t device, cudaLibrary_t *out, int32_t room);
 /* Blocks for numel elements with `per_block` elements each. */
 uint32_t tp__launch_grid(int64_t numel, int64_t per_block);
 /* A kernel whose blocks share tiles of `tile` elements, on the device's current stream; numel > 0. */

@@ -13,19 +13,20 @@ typedef struct library {
   struct library *next;
   const void *image;
   cudaLibrary_t handle;
+  bool serves[TP_MAX_DEVICES]; /* devices for which kernels of it were found */
 } library_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards libraries */
 static library_t *libraries;
 
-static tp_status_t load_library(const void *image, cudaLibrary_t *out_handle) {
+static tp_status_t load_library(const void *image, library_t **out) {
   for (library_t *library = libraries; library; library = library->next) {
     if (library->image == image) {
-      *out_handle = library->handle;
+      *out = library;
       return TP_OK;
     }
   }
-  library_t *library = malloc(sizeof *library);
+  library_t *library = calloc(1, sizeof *library);
   if (!library) return tp__error_set(TP_HOST_MEMORY, "launch", "the host has no room for a kernel library");
   cudaError_t error = cudaLibraryLoadData(&library->handle, image, NULL, NULL, 0, NULL, NULL, 0);
   if (error) {
@@ -35,7 +36,7 @@ static tp_status_t load_library(const void *image, cudaLibrary_t *out_handle) {
   library->image = image;
   library->next = libraries;
   libraries = library;
-  *out_handle = library->handle;
+  *out = library;
   return TP_OK;
 }
 
@@ -43,13 +44,14 @@ static tp_status_t load_function(tp__kernel_t *kernel, int32_t device, void **ou
   const void *image;
   size_t nbytes;
   TP_TRY(tp__image_find(kernel->family, device, &image, &nbytes));
-  cudaLibrary_t library = NULL;
+  library_t *library = NULL;
   cudaKernel_t function = NULL;
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   pthread_mutex_lock(&lock);
   tp_status_t status = load_library(image, &library);
+  cudaError_t error = status ? cudaSuccess : cudaLibraryGetKernel(&function, library->handle, kernel->name);
+  if (!status && !error) library->serves[device] = true;
   pthread_mutex_unlock(&lock);
-  cudaError_t error = status ? cudaSuccess : cudaLibraryGetKernel(&function, library, kernel->name);
   tp__capture_restore(mode);
   if (status) return status;
   if (error) return tp__error_set_cuda(error, kernel->name, "cudaLibraryGetKernel");
@@ -61,6 +63,15 @@ static tp_status_t load_function(tp__kernel_t *kernel, int32_t device, void **ou
 tp_status_t tp__launch_find(tp__kernel_t *kernel, int32_t device, void **out_function) {
   *out_function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
   return *out_function ? TP_OK : load_function(kernel, device, out_function);
+}
+
+int32_t tp__launch_libraries(int32_t device, cudaLibrary_t *out, int32_t room) {
+  int32_t count = 0;
+  pthread_mutex_lock(&lock);
+  for (const library_t *library = libraries; library && count < room; library = library->next)
+    if (library->serves[device]) out[count++] = library->handle;
+  pthread_mutex_unlock(&lock);
+  return count;
 }
 
 /* Most pointers that a kernel gets. */

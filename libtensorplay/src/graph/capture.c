@@ -97,6 +97,7 @@ cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph) {
 
 static tp_status_t instantiate(tp_graph_t *graph, const char *operation) {
   TP_TRY(tp__draws_prepare(&graph->draws, operation));
+  TP_TRY(tp__edges_hasten(graph->graph, graph->device, operation));
   enum cudaStreamCaptureMode mode = tp__capture_relax();
   cudaError_t error = cudaGraphInstantiate(&graph->exec.cuda, graph->graph, 0);
   tp__capture_restore(mode);

@@ -107,6 +107,7 @@ static tp_status_t append(tp__body_t *body, cudaGraph_t captured, const char *op
   TP_TRY_CUDA(cudaGraphGetNodes(captured, NULL, &count), operation);
   if (count == 0) return TP_OK;
   TP_TRY(check_nodes(captured, count, operation));
+  TP_TRY(tp__edges_hasten(captured, tp_stream_device(body->inside), operation));
   TP_TRY_CUDA(cudaGraphAddChildGraphNode(&node, body->graph, &body->last, body->last != NULL, captured), operation);
   body->last = node;
   return TP_OK;

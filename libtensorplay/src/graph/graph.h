@@ -1,6 +1,7 @@
 /* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; failure.c:
- * what broke it; conditional.c; replay.c; stage.c: replays that begin with copies; dot.c. Calls inside the folder go
- * from capture.c to conditional.c, from both to failure.c, from stage.c to replay.c, and from all to graph.c. */
+ * what broke it; conditional.c; edges.c; replay.c; stage.c: replays that begin with copies; dot.c. Calls inside the
+ * folder go from capture.c to conditional.c, from both to failure.c, from these and stage.c to edges.c, from stage.c to
+ * replay.c, and from all to graph.c. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 
@@ -71,6 +72,12 @@ struct tp_graph {
 /* ---- graph.c ---- */
 /* Back to TP_GRAPH_EMPTY: gives up what the capture has made, which has ended. Under the lock; never fails. */
 void tp__graph_discard(tp_graph_t *graph);
+
+/* ---- edges.c ---- */
+/* Makes edges between kernels of ours programmatic, in a graph that nothing is captured to. Nobody may ask CUDA for its
+ * edges without their data from then on. After an error edges may be missing: the graph is not to be used. The device
+ * is entered. */
+tp_status_t tp__edges_hasten(cudaGraph_t graph, int32_t device, const char *operation);
 
 /* ---- replay.c ---- */
 /* Whether it can be launched on the stream, where NULL becomes the current one; enters the device. Status: STATE,

@@ -265,6 +265,7 @@ static tp_status_t make(const tp_graph_t *graph, tp__stage_t *stage, const batch
   if (setter) TP_TRY_CUDA(cudaGraphNodeFindInClone(&stage->exec.setter, setter, stage->graph), operation);
   stage->batch = *batch;
   TP_TRY(add_node(stage, graph->device));
+  TP_TRY(tp__edges_hasten(stage->graph, graph->device, operation));
   TP_TRY_CUDA(cudaGraphInstantiate(&stage->exec.cuda, stage->graph, 0), operation);
   return TP_OK;
 }
