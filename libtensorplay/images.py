@@ -14,8 +14,8 @@ import nvrtc
 from toolkit import PTXAS, BuildError, folder_of
 
 # The architecture of the PTX, and of the cubins that are made of it: NVRTC takes longer than ptxas, so it does not run
-# for each cubin. A cubin also serves later minors of its major. Instructions for bfloat16 begin with 80, those by which a
-# kernel waits for the ones before it with 90.
+# for each cubin. A cubin also serves later minors of its major. Instructions for bfloat16 begin with 80, those by
+# which a kernel waits for the ones before it with 90.
 CUBINS = {75: (75,), 80: (80,), 90: (90, 100, 120)}
 # This PTX is an image too, for what comes after.
 PTX = 90

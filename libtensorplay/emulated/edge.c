@@ -1,5 +1,6 @@
-/* Edges of graphs: the calls that add, remove and read them. An edge is a plain one, or, between kernels, a programmatic
- * one, whose second kernel waits by itself. Both order the same here: a kernel never starts before another has ended. */
+/* Edges of graphs: the calls that add, remove and read them. An edge is a plain one, or, between kernels, a
+ * programmatic one, whose second kernel waits by itself. Here both order the same: no kernel starts before those that
+ * it comes behind have ended. */
 #include "emulated.h"
 
 #include <stdlib.h>

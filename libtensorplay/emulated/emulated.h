@@ -373,8 +373,8 @@ cudaError_t emu_kernel_piece(emu_piece_t **out, const struct cudaKernelNodeParam
 /* Of such a piece; what it points to lives as long as that. */
 struct cudaKernelNodeParams emu_kernel_params(emu_piece_t *piece);
 const char *emu_kernel_name(const emu_piece_t *piece);
-/* Calls of the driver, which cudaGetDriverEntryPointByVersion gives (virtual.c). A function is a kernel on one device, and
- * a module an image on one. */
+/* Calls of the driver, which cudaGetDriverEntryPointByVersion gives (virtual.c). A function is a kernel on one device,
+ * and a module an image on one. */
 CUfunction emu_kernel_on(const void *kernel, int device);
 CUcontext emu_context_of(int device);
 CUresult emu_current_context(CUcontext *out);

@@ -194,7 +194,9 @@ static cudaError_t run_kernel(int device, void *payload) {
 /* ---- the driver's functions and modules ---- */
 
 /* Handles on a device are addresses inside of a kernel's entry, a module's in that of its family's first one. */
-CUfunction emu_kernel_on(const void *kernel, int device) { return (CUfunction)((uintptr_t)kernel + 1 + (size_t)device); }
+CUfunction emu_kernel_on(const void *kernel, int device) {
+  return (CUfunction)((uintptr_t)kernel + 1 + (size_t)device);
+}
 
 CUcontext emu_context_of(int device) { return (CUcontext)((uintptr_t)kernels + 1 + (size_t)device); }
 

@@ -9,6 +9,7 @@
 #include "capture_limits_rules.h"
 #include "capture_rules.h"
 #include "conditional_rules.h"
+#include "edge_rules.h"
 #include "graph_rules.h"
 
 #define LIMIT_S 60
@@ -43,6 +44,7 @@ int main(int argc, char **argv) {
   CHECK_ALL(capture_rules, part);
   CHECK_ALL(capture_limits_rules, part);
   CHECK_ALL(graph_rules, part);
+  CHECK_ALL(edge_rules, part);
   CHECK_ALL(conditional_rules, part);
   printf("%d rules, %d differ\n", checked, failed);
   return failed != 0;

@@ -238,62 +238,6 @@ static void rule_nodes_are_added_behind_nodes_of_their_graph(void) {
   EXPECT_OK(cudaGraphDestroy(other));
 }
 
-/* Edges between nodes that exist, also while the graph is being captured: what is added last may come first. */
-static void rule_an_edge_orders_nodes_that_exist(void) {
-  cudaStream_t stream = begin(GLOBAL);
-  EXPECT_OK(fill(stream, 0, 7));
-  cudaStream_t side = make_stream();
-  fork_to(stream, side);
-  EXPECT_OK(fill(stream, 1, 5));
-  EXPECT_OK(fill(side, 2, 6));
-  enum cudaStreamCaptureStatus status;
-  unsigned long long id;
-  cudaGraph_t graph;
-  const cudaGraphNode_t *last;
-  size_t count = 0;
-  cudaGraphNode_t nodes[2], first;
-  EXPECT_OK(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, &last, NULL, &count));
-  EXPECT_EQUAL(1, count);
-  nodes[0] = last[0];
-  EXPECT_OK(cudaStreamGetCaptureInfo(side, &status, &id, &graph, &last, NULL, &count));
-  nodes[1] = last[0];
-  EXPECT_OK(cudaGraphAddDependencies(graph, &nodes[0], &nodes[1], NULL, 1));
-  EXPECT_EQUAL(3, edges_of(graph));
-  EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &nodes[0], &nodes[1], NULL, 1)); /* it exists */
-  EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &nodes[0], &nodes[0], NULL, 1));
-  EXPECT_OK(cudaGraphAddEmptyNode(&first, graph, NULL, 0));
-  EXPECT_OK(cudaGraphAddDependencies(graph, &first, &nodes[0], NULL, 1));
-  EXPECT_OK(cudaGraphAddDependencies(graph, NULL, NULL, NULL, 0));
-  EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(NULL, NULL, NULL, NULL, 0));
-  fork_to(side, stream);
-  EXPECT_OK(fill(stream, 3, 8));
-  EXPECT_EQUAL(1, end(stream) == graph);
-  EXPECT_EQUAL(5, nodes_of(graph));
-  EXPECT_EQUAL(6, edges_of(graph));
-  cudaGraphExec_t exec = executable(graph);
-  launch(exec, stream);
-  const int expected[] = {7, 5, 6, 8};
-  for (int i = 0; i < 4; i++) EXPECT_EQUAL(expected[i], read_memory(i));
-  EXPECT_OK(cudaGraphExecDestroy(exec));
-  EXPECT_OK(cudaGraphDestroy(graph));
-  EXPECT_OK(cudaStreamDestroy(side));
-  EXPECT_OK(cudaStreamDestroy(stream));
-}
-
-static void rule_a_list_of_dependencies_needs_room(void) {
-  cudaGraph_t graph;
-  cudaGraphNode_t node, found[2];
-  cudaGraphEdgeData edges[2];
-  size_t count = 2;
-  EXPECT_OK(cudaGraphCreate(&graph, 0));
-  EXPECT_OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
-  EXPECT_OK(cudaGraphNodeGetDependencies(node, NULL, NULL, &count));
-  EXPECT_EQUAL(0, count);
-  EXPECT(cudaErrorInvalidValue, cudaGraphNodeGetDependencies(node, found, edges, &count));
-  (void)cudaGetLastError();
-  EXPECT_OK(cudaGraphDestroy(graph));
-}
-
 static void rule_a_child_runs_with_its_parent(void) {
   cudaStream_t stream = begin(GLOBAL);
   EXPECT_OK(fill(stream, 0, 7));
@@ -436,8 +380,6 @@ static const rule_t graph_rules[] = {
     RULE(external_events_are_nodes),
     RULE(external_flags_are_for_captures),
     RULE(nodes_are_added_behind_nodes_of_their_graph),
-    RULE(an_edge_orders_nodes_that_exist),
-    RULE(a_list_of_dependencies_needs_room),
     RULE(a_child_runs_with_its_parent),
     RULE(a_clone_is_a_graph_of_its_own),
     RULE(a_launch_is_not_captured),

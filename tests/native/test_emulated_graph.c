@@ -1,5 +1,6 @@
 /* The emulated device's graphs: CUDA's rules, the orders that launches take, kernel nodes, and what CUDA leaves
  * undefined. */
+#include "edge_rules.h"
 #include "graph_kernels.h"
 #include "tp_emulated.h"
 
@@ -14,6 +15,7 @@ static void restart(uint64_t seed) {
 
 static void test_the_rules(void) {
   CHECK_RULES(graph_rules);
+  CHECK_RULES(edge_rules);
   CHECK(differences == 0);
 }
 
@@ -322,6 +324,50 @@ static void test_each_call_can_be_made_to_fail(void) {
   CHECK_OK(cudaStreamDestroy(stream));
 }
 
+/* A programmatic edge orders as a plain one, is kept by clones, and is lost by nobody who does not ask for its data. */
+static void test_programmatic_edges(void) {
+  const cudaGraphEdgeData early = {.from_port = cudaGraphKernelNodePortProgrammatic,
+                                   .type = cudaGraphDependencyTypeProgrammatic};
+  cudaGraphNode_t nodes[3], from[2], to[2];
+  cudaGraphEdgeData data[2];
+  size_t count = 3, one;
+  cudaStream_t stream = make_stream();
+  CHECK_OK(cudaStreamBeginCapture(stream, GLOBAL));
+  for (int i = 0; i < 3; i++) CHECK_OK(kernel("append", (graph_arguments_t){.numbers = numbers, .value = i}, stream));
+  cudaGraph_t graph = end(stream), clone;
+  CHECK_OK(cudaGraphGetNodes(graph, nodes, &count));
+  CHECK_OK(cudaGraphRemoveDependencies(graph, &nodes[1], &nodes[2], NULL, 1));
+  CHECK_OK(cudaGraphAddDependencies(graph, &nodes[1], &nodes[2], &early, 1));
+  CHECK(cudaGraphRemoveDependencies(graph, &nodes[1], &nodes[2], NULL, 1) == cudaErrorInvalidValue);
+  CHECK_OK(cudaGraphClone(&clone, graph));
+  for (int i = 0; i < 2; i++) {
+    cudaGraph_t either = i ? clone : graph;
+    count = 2;
+    CHECK_OK(cudaGraphGetEdges(either, NULL, NULL, NULL, &count));
+    CHECK(count == 2 && cudaGraphGetEdges(either, from, to, NULL, &count) == cudaErrorLossyQuery);
+    CHECK_OK(cudaGraphGetEdges(either, from, to, data, &count));
+    CHECK(count == 2 && !data[0].type && !memcmp(&data[1], &early, sizeof early));
+  }
+  one = 1;
+  CHECK_OK(cudaGraphNodeGetDependencies(nodes[1], from, NULL, &one));
+  CHECK(cudaGraphNodeGetDependencies(nodes[2], from, NULL, &one) == cudaErrorLossyQuery);
+  CHECK(cudaGraphNodeGetDependentNodes(nodes[1], to, NULL, &one) == cudaErrorLossyQuery);
+  CHECK_OK(cudaGraphNodeGetDependentNodes(nodes[1], to, data, &one));
+  CHECK(to[0] == nodes[2] && !memcmp(data, &early, sizeof early));
+  (void)cudaGetLastError();
+  cudaGraphExec_t exec = executable(clone);
+  for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    restart(seed);
+    clear_numbers();
+    launch(exec, stream);
+    for (int i = 0; i < 3; i++) CHECK(number(i + 1) == i);
+  }
+  CHECK_OK(cudaGraphExecDestroy(exec));
+  CHECK_OK(cudaGraphDestroy(clone));
+  CHECK_OK(cudaGraphDestroy(graph));
+  CHECK_OK(cudaStreamDestroy(stream));
+}
+
 int main(void) {
   make_memory();
   load_kernels();
@@ -336,6 +382,7 @@ int main(void) {
   test_a_graph_in_a_capture_is_left_alone();
   test_freed_memory();
   test_two_devices();
+  test_programmatic_edges();
   test_a_destroyed_external_event();
   test_each_call_can_be_made_to_fail();
   CHECK(differences == 0);
