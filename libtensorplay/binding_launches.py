@@ -10,14 +10,38 @@ LAUNCHES = """
 #include <structmember.h>
 
 /* What is known by address; the module that asks for the functions holds it. */
-static PyTypeObject *launch_tensors;  /* the class of tensors */
-static Py_ssize_t launch_offset;      /* where one has its handle */
+static PyTypeObject *launch_tensors; /* the class of tensors */
+static Py_ssize_t launch_offset;     /* where one has its handle */
 static struct _cffi_ctypedescr *launch_graph, *launch_stream, *launch_tensor; /* cffi's types of handles */
+
+/* cffi's object for a handle, as cffi's source declares it. To ask cffi's function takes as long as all else that is
+ * done for a tensor here. */
+typedef struct launch_cdata {
+  PyObject_HEAD
+  struct _cffi_ctypedescr *type;
+  void *pointer;
+} launch_cdata;
+static PyTypeObject *launch_known; /* of such objects; NULL where the declaration does not hold */
+
+static void launch_probe(void) {
+  static char place;
+  PyObject *made = _cffi_from_c_pointer(&place, launch_tensor);
+  const launch_cdata *data = (const launch_cdata *)made;
+  if (made && data->type == launch_tensor && data->pointer == &place) launch_known = Py_TYPE(made);
+  Py_XDECREF(made);
+}
+
+/* NULL where the object is no handle of the type, mostly with an exception. */
+static void *launch_pointer(PyObject *object, struct _cffi_ctypedescr *type) {
+  const launch_cdata *data = (const launch_cdata *)object;
+  if (Py_TYPE(object) == launch_known && data->type == type) return data->pointer;
+  return _cffi_to_c_pointer(object, type);
+}
 
 /* (graph) or (graph, stream): the status. */
 static PyObject *launch_replay(PyObject *self, PyObject *const *arguments, Py_ssize_t size) {
-  tp_graph_t *graph = (tp_graph_t *)_cffi_to_c_pointer(arguments[0], launch_graph);
-  tp_stream_t *stream = size > 1 ? (tp_stream_t *)_cffi_to_c_pointer(arguments[1], launch_stream) : NULL;
+  tp_graph_t *graph = launch_pointer(arguments[0], launch_graph);
+  tp_stream_t *stream = size > 1 ? launch_pointer(arguments[1], launch_stream) : NULL;
   (void)self;
   if (PyErr_Occurred()) return NULL;
   PyThreadState *state = PyEval_SaveThread(); /* CUDA waits where its queue is full */
@@ -35,7 +59,7 @@ static Py_ssize_t launch_read(PyObject *tensors, Py_ssize_t count, PyObject **he
     PyObject *tensor = is_list ? PyList_GetItem(tensors, i) : PyTuple_GetItem(tensors, i);
     if (!tensor || !PyObject_TypeCheck(tensor, launch_tensors)) return i;
     PyObject *handle = *(PyObject **)((char *)tensor + launch_offset);
-    out[i] = handle ? (tp_tensor_t *)_cffi_to_c_pointer(handle, launch_tensor) : NULL;
+    out[i] = handle ? launch_pointer(handle, launch_tensor) : NULL;
     if (!out[i]) return i;
     Py_INCREF(tensor); /* another thread may change the list */
     held[i] = tensor;
@@ -48,7 +72,7 @@ static PyObject *launch_stage(PyObject *self, PyObject *const *arguments, Py_ssi
   enum { FEW = 32 };
   PyObject *few_objects[2 * FEW], **objects = few_objects;
   tp_tensor_t *few[2 * FEW], **handles = few;
-  tp_graph_t *graph = (tp_graph_t *)_cffi_to_c_pointer(arguments[0], launch_graph);
+  tp_graph_t *graph = launch_pointer(arguments[0], launch_graph);
   Py_ssize_t count = PyObject_Size(arguments[1]), read = 0;
   int known = graph && count >= 0 && PyObject_Size(arguments[2]) == count;
   if (known && count > FEW) {
@@ -84,6 +108,7 @@ static void *tp_launch_functions(void *slot, void *tensors, void *graph, void *s
   launch_graph = graph;
   launch_stream = stream;
   launch_tensor = tensor;
+  launch_probe();
   PyObject *made = NULL;
   if (member && member->name) {
     launch_offset = member->offset;

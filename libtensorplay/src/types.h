@@ -51,9 +51,9 @@ struct tp_tensor {
   int32_t ndim;
   bool contiguous;
   int64_t numel;
-  int64_t offset; /* elements from the storage's start */
-  tp__storage_t *storage;
   void *data; /* storage->data + offset * itemsize */
+  tp__storage_t *storage;
+  int64_t offset; /* elements from the storage's start */
   int64_t shape[TP_MAX_NDIM];
   int64_t strides[TP_MAX_NDIM]; /* elements */
 };

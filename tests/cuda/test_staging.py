@@ -11,7 +11,8 @@ import pytest
 
 import tensorplay
 from tensorplay import cuda, nn
-from tensorplay.cuda import graphs
+from tensorplay.cuda import _launches, graphs
+from tensorplay.cuda._library import native
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
@@ -103,6 +104,26 @@ def test_a_static_input_may_be_another_tensor_in_the_same_memory() -> None:
             g.stage_and_launch(statics, [tensorplay.ones(6, device="cuda")] * 3)
         g.stage_and_launch([statics[1], statics[0], statics[2]], [static + k for k, static in enumerate(statics, 1)])
         assert [static[0, 0].item() for static in statics] == [i + 3, i + 2, i + 4]
+
+
+def test_handles_of_every_kind_are_read() -> None:
+    """cffi has several classes for pointers; the binding looks into those of the most frequent one."""
+    g, statics, out = capture()
+    fresh = [tensorplay.full((2, 3), 3.0, device="cuda") for _ in statics]
+    fresh[1]._impl = native.ffi.gc(fresh[1]._impl, lambda _: None)
+    assert _launches.stage_and_launch(native.ffi.gc(g._pointer, lambda _: None), statics, fresh) == 0
+    assert out.tolist() == [[12] * 3] * 2
+    statics[0].fill_(1)
+    cuda.synchronize()
+    assert _launches.replay(native.ffi.gc(g._pointer, lambda _: None), cuda.Stream()._pointer) == 0
+    cuda.synchronize()
+    assert out.tolist() == [[10] * 3] * 2
+    for wrong in (fresh[0]._impl, cuda.Stream()._pointer, None, 0):
+        with pytest.raises(TypeError, match="struct tp_graph"):
+            _launches.replay(wrong)
+        assert _launches.stage_and_launch(wrong, statics, fresh) is None
+    with pytest.raises(TypeError, match="struct tp_stream"):
+        _launches.replay(g._pointer, g._pointer)
 
 
 def test_parameters_are_tensors() -> None:
