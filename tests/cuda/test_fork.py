@@ -115,6 +115,40 @@ def test_a_child_that_is_forked_amid_work_drops_tensors_and_works_on_the_host(gp
     assert fresh.run(code, PYTHONWARNINGS="default").strip().endswith("{3}")
 
 
+def test_graphs_that_another_thread_of_the_parent_uses_are_refused_in_a_child(gpu: None) -> None:
+    code = """
+    import os, signal, threading
+    import tensorplay as tp
+    x, g = tp.ones(3, device="cuda"), tp.cuda.CUDAGraph()
+    with tp.cuda.graph(g):
+        for _ in range(1000): x.add_(1)  # that take a while to write
+    done = False
+    def work():
+        while not done: g.debug_dump(os.devnull)
+    thread = threading.Thread(target=work)
+    thread.start()
+    ends = set()
+    for _ in range(10):
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            for call in (g.reset, g.pool, lambda: g.debug_dump(os.devnull)):
+                try:
+                    call()
+                except tp.AcceleratorError as error:
+                    assert "spawn" in str(error)
+                else:
+                    os._exit(1)
+            del g
+            os._exit(3)
+        ends.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    done = True
+    thread.join()
+    print(ends)
+    """
+    assert fresh.run(code, PYTHONWARNINGS="default").strip().endswith("{3}")
+
+
 def test_init_in_a_child_of_a_process_that_used_a_device_is_one_clear_error(gpu: None) -> None:
     code = """
     import os, sys

@@ -3,6 +3,7 @@
 
 tp_status_t tp_graph_write_dot(tp_graph_t *graph, const char *path, int32_t is_verbose) {
   const char *operation = "debug_dump";
+  TP_TRY(tp__device_check_process(operation));
   pthread_mutex_lock(&graph->lock);
   tp_status_t status = TP_OK;
   if (graph->state != TP_GRAPH_CAPTURED) {

@@ -72,11 +72,13 @@ void tp_graph_release(tp_graph_t *graph) {
 /* ---- description ---- */
 
 tp_mempool_t *tp_graph_mempool(tp_graph_t *graph) {
+  const char *operation = "pool";
+  if (tp__device_check_process(operation)) return NULL;
   pthread_mutex_lock(&graph->lock);
   tp_mempool_t *mempool = graph->mempool;
   if (mempool) tp__mempool_retain(mempool);
   pthread_mutex_unlock(&graph->lock);
-  if (!mempool) tp__error_set(TP_STATE, "pool", "nothing was captured: the graph has no pool yet");
+  if (!mempool) tp__error_set(TP_STATE, operation, "nothing was captured: the graph has no pool yet");
   return mempool;
 }
 
