@@ -31,12 +31,13 @@
 #ifdef __CUDACC__
 
 /* What a kernel does before it touches memory. In a graph of ours it may be launched while the kernels that it comes
- * behind still run (src/graph/edges.c): it waits until they have ended and their writes can be seen. And it lets what
- * comes behind it be launched, if its blocks fit on the device beside others: many blocks that only wait would keep
- * its own from their places. Without such edges both instructions do nothing. */
+ * behind still run (src/graph/edges.c): it waits until they have ended and their writes can be seen. And a grid of few
+ * blocks lets what comes behind it be launched: beside many, blocks that only wait would keep its own from their places.
+ * Without such edges both instructions do nothing. A predicate, for a branch here costs some kernels registers. */
 static __device__ __forceinline__ void tp_begin_kernel() {
 #if __CUDA_ARCH__ >= 900
-  if (gridDim.x <= 128 && gridDim.y * gridDim.z == 1) asm volatile("griddepcontrol.launch_dependents;");
+  unsigned blocks = gridDim.x * gridDim.y * gridDim.z; /* where it wraps, the next one comes too early, and waits */
+  asm volatile("{ .reg .pred few; setp.le.u32 few, %0, 128; @few griddepcontrol.launch_dependents; }" ::"r"(blocks));
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
