@@ -46,6 +46,19 @@ def test_arguments_and_results_are_nested() -> None:
         graphed([one(1), one(2)], {"z": one(3)})
 
 
+def test_a_sample_that_stands_for_two_arguments_takes_one_tensor() -> None:
+    sample, x = tp.zeros(2, device="cuda"), tp.full((2,), 3.0, device="cuda")
+    graphed = cuda.make_graphed_callables(lambda a, b: a + 10 * b, (sample, sample))
+    assert graphed(x, x).tolist() == graphed(x[:], x.view(2)).tolist() == [33, 33]
+    with pytest.raises(InvalidArgumentError, match="got two tensors as arguments 0 and 1, expected one for both"):
+        graphed(x, x + 1)
+
+
+def test_an_expanded_sample_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"shape \(4,\) and strides \(0,\), whose elements share memory"):
+        cuda.make_graphed_callables(lambda a: a + 1, (tp.zeros(1, device="cuda").expand(4),))
+
+
 def test_several_callables_share_a_pool() -> None:
     model = nn.Linear(4, 4, device="cuda").eval()
 

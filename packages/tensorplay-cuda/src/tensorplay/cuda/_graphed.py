@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplay import Tensor
+from tensorplay import Tensor, _shape
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
 from . import _beside, graphs
@@ -97,6 +97,7 @@ def make_graphed_callables(
         module's own ``forward`` is replaced; in the other mode of `train` and `eval` it runs the former one.
     sample_args : tuple of Tensor, or tuple of those
         Positional arguments of the one callable, or of each. Tensors on one device, in tuples, lists and dicts as well.
+        One that stands for several arguments needs one tensor for them in each call.
     num_warmup_iters : int
         Calls before the capture, on a side stream. What they change stays changed.
     allow_unused_input : bool
@@ -140,6 +141,14 @@ class _Graphed:
             if not isinstance(leaf, Tensor) or not leaf.is_cuda:
                 what = f"a tensor on {leaf.device}" if isinstance(leaf, Tensor) else repr(leaf)
                 raise DTypeError(f"make_graphed_callables: got {what} as a sample argument, expected a CUDA tensor")
+            if _shape.is_overlapping(leaf.shape, leaf.stride()):
+                raise InvalidArgumentError(
+                    f"make_graphed_callables: got a sample argument of shape {leaf.shape} and strides {leaf.stride()}, "
+                    f"whose elements share memory as expand makes them, expected separate elements: use clone()"
+                )
+        first: dict[tuple[Any, ...], int] = {}
+        places = [(first.setdefault(_memory(leaf), place), place) for place, leaf in enumerate(self.buffers)]
+        self.repeated = [(earlier, place) for earlier, place in places if earlier != place]
         devices = {leaf.device.index for leaf in self.buffers}
         if len(devices) > 1:
             raise InvalidArgumentError(
@@ -171,6 +180,12 @@ class _Graphed:
                 got = "{} of shape {} on {}".format(*_kind(given)) if isinstance(given, Tensor) else repr(given)
                 wanted = "{} of shape {} on {}".format(*_kind(buffer))
                 raise InvalidArgumentError(f"graphed callable: got {got} as argument {place}, expected {wanted}")
+        for earlier, place in self.repeated:
+            if _memory(inputs[earlier]) != _memory(inputs[place]):
+                raise InvalidArgumentError(
+                    f"graphed callable: got two tensors as arguments {earlier} and {place}, expected one for both, as "
+                    f"their sample arguments are one"
+                )
         self.call.replay(inputs)
         return self.call.result()
 
@@ -191,3 +206,7 @@ class _Graphed:
 
 def _kind(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.shape, tensor.device
+
+
+def _memory(tensor: Tensor) -> tuple[Any, ...]:
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
