@@ -32,8 +32,9 @@
 
 /* What a kernel does before it touches memory. In a graph of ours it may be launched while the kernels that it comes
  * behind still run (src/graph/edges.c): it waits until they have ended and their writes can be seen. And a grid of few
- * blocks lets what comes behind it be launched: beside many, blocks that only wait would keep its own from their places.
- * Without such edges both instructions do nothing. A predicate, for a branch here costs some kernels registers. */
+ * blocks lets what comes behind it be launched: beside many, blocks that only wait would keep its own from their
+ * places. Without such edges both instructions do nothing. A predicate, for a branch here costs some kernels
+ * registers. */
 static __device__ __forceinline__ void tp_begin_kernel() {
 #if __CUDA_ARCH__ >= 900
   unsigned blocks = gridDim.x * gridDim.y * gridDim.z; /* where it wraps, the next one comes too early, and waits */
