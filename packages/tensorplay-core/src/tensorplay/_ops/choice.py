@@ -24,6 +24,12 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
     Numbers take part in the promotion of dtypes as numbers do elsewhere. With the condition alone: the indices of the
     elements that are true, a tensor for each dimension.
+
+    Examples
+    --------
+    >>> x = tp.tensor([-1.0, 2.0, -3.0])
+    >>> tp.where(x > 0, x, 0.0)
+    tensor([0., 2., 0.])
     """
     _dispatch.check_tensor("where", condition)
     if input is None and other is None and out is None:

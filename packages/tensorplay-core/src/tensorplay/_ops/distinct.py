@@ -33,6 +33,11 @@ def unique(
         Also how often each of them occurs.
     dim : int, optional
         The different slices along a dimension, as words are in a dictionary.
+
+    Examples
+    --------
+    >>> tp.unique(tp.tensor([3, 1, 3, 2]), return_counts=True)
+    (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
     rows, place = _rows("unique", input, dim)
     _check_flags("unique", return_inverse, return_counts)

@@ -35,6 +35,15 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     ------
     InvalidArgumentError
         The equation does not fit the operands.
+
+    Examples
+    --------
+    >>> a, b = tp.ones(2, 3), tp.arange(6).reshape(3, 2)
+    >>> tp.einsum("ij,jk->ik", a, b.float())
+    tensor([[6., 9.],
+            [6., 9.]])
+    >>> tp.einsum("ii->", tp.eye(3)).item()
+    3.0
     """
     if not isinstance(equation, str):
         equation, operands = _from_lists((equation, *operands))

@@ -57,6 +57,12 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
         No sequence of tensors; a tensor is none.
     InvalidArgumentError
         No tensors, different devices, or shapes that differ.
+
+    Examples
+    --------
+    >>> tp.stack([tp.zeros(2), tp.ones(2)], dim=1)
+    tensor([[0., 1.],
+            [0., 1.]])
     """
     parts = _parts("stack", tensors)
     first = parts[0]

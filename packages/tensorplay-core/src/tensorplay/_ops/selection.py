@@ -32,6 +32,13 @@ def gather(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None)
 
     ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix. In the other dimensions the index may be
     smaller than `input`.
+
+    Examples
+    --------
+    >>> x = tp.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> tp.gather(x, 1, tp.tensor([[2, 0], [1, 1]]))
+    tensor([[3, 1],
+            [5, 5]])
     """
     dim = _shape.integer("gather", dim)
     return _gathered("gather", _dispatch.common("gather", input, index, optional=(out,)), input, dim, index, out)

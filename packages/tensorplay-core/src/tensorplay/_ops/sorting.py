@@ -55,6 +55,12 @@ def topk(
     ----------
     sorted : bool
         Taken for torch's sake: they are in order in any case.
+
+    Examples
+    --------
+    >>> values, indices = tp.tensor([3, 9, 5, 7]).topk(2)
+    >>> values, indices
+    (tensor([9, 7]), tensor([1, 3]))
     """
     _dispatch.flag("topk", "sorted", sorted)
     dim, order = _order("topk", input, dim, largest)
