@@ -415,14 +415,3 @@ void tp__bodies_abandon(tp_graph_t *graph) {
     free(body);
   }
 }
-
-int32_t tp_graph_is_capturing(tp_graph_t *graph, const tp_stream_t *stream) {
-  if (tp__device_is_inherited()) return 0;
-  uint64_t capture = tp__stream_capture(stream);
-  pthread_mutex_lock(&graph->lock);
-  const tp__body_t *body = graph->body;
-  bool found = capture && graph->capture &&
-               (capture == graph->id || (body && body->capture && capture == tp__capture_id(body->capture)));
-  pthread_mutex_unlock(&graph->lock);
-  return found;
-}

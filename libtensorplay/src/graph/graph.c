@@ -1,5 +1,7 @@
 /* The graph as an object: its making, its reset, its end (docs/design/graphs.md). */
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph.h"
 
@@ -27,17 +29,7 @@ void tp__graph_discard(tp_graph_t *graph) {
   tp__watch_forget(&graph->watch);
   tp__order_drop(graph->exec.point);
   tp__stage_drop(graph->stage);
-  graph->state = TP_GRAPH_EMPTY;
-  graph->device = 0;
-  graph->stream = NULL;
-  graph->mempool = NULL;
-  graph->id = 0;
-  graph->hold = NULL;
-  graph->last_if = (tp__condition_t){0};
-  graph->broken[0] = '\0';
-  graph->graph = NULL;
-  graph->exec = (tp__exec_t){.cuda = NULL};
-  graph->stage = NULL;
+  memset(&graph->state, 0, sizeof *graph - offsetof(struct tp_graph, state)); /* all that the lock guards */
 }
 
 tp_status_t tp_graph_reset(tp_graph_t *graph) {
@@ -80,6 +72,17 @@ tp_mempool_t *tp_graph_mempool(tp_graph_t *graph) {
   pthread_mutex_unlock(&graph->lock);
   if (!mempool) tp__error_set(TP_STATE, operation, "nothing was captured: the graph has no pool yet");
   return mempool;
+}
+
+int32_t tp_graph_is_capturing(tp_graph_t *graph, const tp_stream_t *stream) {
+  if (tp__device_is_inherited()) return 0;
+  uint64_t capture = tp__stream_capture(stream);
+  pthread_mutex_lock(&graph->lock);
+  const tp__body_t *body = graph->body;
+  bool found = capture && graph->capture &&
+               (capture == graph->id || (body && body->capture && capture == tp__capture_id(body->capture)));
+  pthread_mutex_unlock(&graph->lock);
+  return found;
 }
 
 int32_t tp_graph_writes(tp_graph_t *graph, const tp_tensor_t *tensor) {
