@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "alloc/capture.h"
 #include "order/order.h"
 #include "tp_emulated.h"
 #include "values.h"

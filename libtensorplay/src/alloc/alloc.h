@@ -17,7 +17,7 @@
  *   budget     blocks counted by the part of the program that they serve
  *   shortage   what a refused request and its heap look like
  *   private_pool  pools apart from the default ones
- *   capture    captures underway, and which requests are part of one
+ *   capture    captures underway, and which requests are part of one; declared in capture.h
  *   obtain     the order of attempts when a stream's shelf has no block
  *   address    blocks by their address
  *   alloc      allocating and freeing: what others call
@@ -29,6 +29,7 @@
 #include <pthread.h>
 
 #include "../mark.h"
+#include "capture.h"
 #include "route.h"
 #include "stats.h"
 
@@ -335,14 +336,6 @@ void tp__private_pool_settle_all(tp__heap_t *heap);
 tp__block_t *tp__private_pool_help(const tp__heap_t *heap, const tp__request_t *request);
 
 /* ---- capture.c ---- */
-
-/* How many of ours are underway in the process. While there is one, no cached memory is given back, no stream is asked
- * how far it is, and no device is waited for as a whole. Seen by all who take a heap's lock after tp__capture_begin. */
-extern _Atomic int32_t tp__captures;
-
-static inline bool tp__captures_underway(void) {
-  return atomic_load_explicit(&tp__captures, memory_order_acquire) > 0;
-}
 
 /* Sets the request's pool and capture; the pool has one user more. */
 void tp__capture_route(tp__request_t *request);

@@ -1,6 +1,5 @@
 /* How a capture begins and ends. Memory is routed to the graph's pool before the first call can be captured, and until
  * the capture is over (alloc/capture.c). */
-#include "../alloc/alloc.h" /* captures underway */
 #include "../captured.h"
 #include "graph.h"
 

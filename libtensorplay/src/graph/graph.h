@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "../internal.h"
+#include "../alloc/capture.h"
 #include "../random/draws.h"
 
 typedef enum tp__graph_state {

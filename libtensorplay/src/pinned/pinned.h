@@ -14,7 +14,8 @@
 
 #include <pthread.h>
 
-#include "../alloc/alloc.h" /* figures and captures */
+#include "../alloc/capture.h"
+#include "../alloc/stats.h" /* what figures are */
 
 typedef struct tp__pinned_region tp__pinned_region_t;
 typedef struct tp__pinned_use tp__pinned_use_t;
