@@ -8,7 +8,7 @@ from helpers import fresh
 import tensorplay
 from tensorplay import cuda
 from tensorplay.cuda import graphs
-from tensorplay.errors import StateError
+from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
 
@@ -65,6 +65,19 @@ def test_reset_waits_for_live_tensors() -> None:
         z = tensorplay.ones(3, device="cuda")
     g.replay()
     assert z.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("pool", [5, "x", (1,), (1, 2, 3), (1.5, 0), (2**70, 0)])
+def test_what_is_no_pool_is_refused(pool: object) -> None:
+    with pytest.raises(DTypeError, match="expected a pool's id or a graph"):
+        cuda.CUDAGraph().capture_begin(pool=pool, stream=cuda.Stream())
+    assert cuda.current_stream() == cuda.default_stream()
+
+
+def test_a_pool_that_is_gone_is_refused() -> None:
+    pair = tuple(graphs.graph_pool_handle())
+    with pytest.raises(InvalidArgumentError, match="expected the id of a private pool in use"):
+        cuda.CUDAGraph().capture_begin(pool=pair, stream=cuda.Stream())
 
 
 def test_the_first_work_of_a_program_may_be_captured() -> None:

@@ -304,7 +304,7 @@ def _pool_id(pool: Any) -> PoolId:
     try:
         first, second = pool
         found = native.tp_mempool_find(first, second)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DTypeError(f"capture_begin: got pool {pool!r}, expected a pool's id or a graph") from None
     if not found:
         raise failure()
