@@ -106,6 +106,19 @@ def test_a_static_input_may_be_another_tensor_in_the_same_memory() -> None:
         assert [static[0, 0].item() for static in statics] == [i + 3, i + 2, i + 4]
 
 
+def test_calls_of_one_graph_may_have_more_inputs_and_fewer() -> None:
+    statics = [tensorplay.zeros(10 + 5000 * (i % 3), device="cuda") for i in range(64)]
+    g = cuda.CUDAGraph()
+    with graphs.graph(g):
+        total = tensorplay.stack([static.sum() for static in statics])
+    expected = [0.0] * len(statics)
+    for call, count in enumerate((3, 9, 40, 64, 1, 33, 8)):
+        fresh = [tensorplay.full_like(static, float(call + i % 4)) for i, static in enumerate(statics[:count])]
+        g.stage_and_launch(statics[:count], fresh)
+        expected[:count] = [x.numel() * float(call + i % 4) for i, x in enumerate(fresh)]
+        assert total.tolist() == expected
+
+
 def test_handles_of_every_kind_are_read() -> None:
     """cffi has several classes for pointers; the binding looks into those of the most frequent one."""
     g, statics, out = capture()
