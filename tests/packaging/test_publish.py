@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
 import release
-from installs import LIB, Environment, run
+from installs import Environment
 
 ROOT = Path(__file__).resolve().parents[2]
 MB = 1_000_000
@@ -46,20 +44,6 @@ def test_wheel_with_c_carries_the_manylinux_tag_of_glibc_2_34(published: Path) -
 def test_descriptions_and_limited_api_pass_their_checkers(published: Path) -> None:
     assert len(list(published.iterdir())) == 6
     release.check(published)
-
-
-def test_wheel_that_needs_a_library_from_elsewhere_is_refused(wheel: tuple[Path, float], tmp_path: Path) -> None:
-    source, other, needs = tmp_path / "empty.c", tmp_path / "libother.so", tmp_path / "needs.so"
-    source.touch()
-    run("gcc", "-shared", "-o", other, source)
-    run("gcc", "-shared", "-Wl,--no-as-needed", "-o", needs, source, other)
-    broken = tmp_path / wheel[0].name
-    shutil.copy(wheel[0], broken)
-    with zipfile.ZipFile(broken, "a") as archive:
-        archive.write(needs, f"{LIB}/needs.so")
-    other.unlink()
-    with pytest.raises(subprocess.CalledProcessError):
-        release.repair(broken, tmp_path / "out")
 
 
 def test_published_wheels_work(everything: Environment) -> None:
