@@ -49,8 +49,8 @@ def test_tables_are_fresh() -> None:
 
 
 def test_each_distribution_carries_the_licence() -> None:
-    for folder in sorted(PACKAGES.glob("*/")):
-        assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    for project in sorted(PACKAGES.glob("*/pyproject.toml")):
+        assert project.with_name("LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
 def test_version_stands_in_one_file_and_its_copies() -> None:
