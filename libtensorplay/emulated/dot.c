@@ -42,7 +42,7 @@ static void print_conditional(FILE *file, const emu_node_t *node) {
           node->index, loops ? "WHILE" : chooses ? "IF" : "SWITCH");
   for (size_t i = 0; i < node->body_count; i++) {
     size_t number = node->bodies[i]->number;
-    if (loops)
+    if (loops || (chooses && node->body_count == 1))
       fprintf(file, "| {True|graph_%zu}\n", number);
     else if (chooses)
       fprintf(file, "| {%s| graph_%zu}\n", i ? "False" : "True ", number);

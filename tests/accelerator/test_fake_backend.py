@@ -22,7 +22,8 @@ TESTS = Path(__file__).parents[1]
 
 def test_it_keeps_the_contract_of_tensors() -> None:
     files = [f"test_{name}.py" for name in ("copies", "creation", "random", "views")]
-    arguments = ["-q", "-p", "no:cacheprovider", "-p", "helpers.on_fake", "-k", "not asked_for", *files]  # names cuda:0
+    plugins = ["-p", "no:cacheprovider", "-p", "no:benchmark", "-p", "helpers.on_fake"]
+    arguments = ["-q", *plugins, "-k", "not asked_for", *files]  # names cuda:0
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments],

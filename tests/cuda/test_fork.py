@@ -132,7 +132,8 @@ def test_graphs_that_another_thread_of_the_parent_uses_are_refused_in_a_child(gp
         child = os.fork()
         if not child:
             signal.alarm(20)
-            for call in (g.reset, g.pool, lambda: g.debug_dump(os.devnull)):
+            for call in (g.reset, g.pool, g.replay, g.capture_end, lambda: g.stage_and_launch([x], [x]),
+                         lambda: g.debug_dump(os.devnull)):
                 try:
                     call()
                 except tp.AcceleratorError as error:

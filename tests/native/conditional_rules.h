@@ -249,7 +249,7 @@ static inline bool names_body(enum cudaGraphConditionalNodeType type, const char
 
 static void rule_a_body_is_printed_beside_its_graph(void) {
   EXPECT_EQUAL(1, names_body(cudaGraphCondTypeWhile, "{Conditional Type| WHILE}\n| {True|"));
-  EXPECT_EQUAL(1, names_body(cudaGraphCondTypeIf, "{Conditional Type| IF}\n| {True | "));
+  EXPECT_EQUAL(1, names_body(cudaGraphCondTypeIf, "{Conditional Type| IF}\n| {True|"));
 }
 
 static const rule_t conditional_rules[] = {

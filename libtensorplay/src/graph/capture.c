@@ -114,9 +114,9 @@ static tp_status_t check_known(const tp_graph_t *graph, const char *operation) {
 static tp_status_t end(tp_graph_t *graph, const char *operation) {
   if (graph->state != TP_GRAPH_CAPTURING)
     return tp__error_set(TP_STATE, operation, "no capture of this graph is underway: begin one first");
-  TP_TRY(tp__device_enter(graph->device, operation));
   tp__ending_t ending;
-  tp_status_t status = tp__bodies_check(graph, operation);
+  tp_status_t status = tp__device_enter(graph->device, operation); /* it ends in any case */
+  if (!status) status = tp__bodies_check(graph, operation);
   tp__failure_look(graph->capture, &ending);
   cudaError_t error = tp__graph_end(graph, &graph->graph);
   if (status && error) (void)cudaGetLastError();
@@ -131,8 +131,10 @@ static tp_status_t end(tp_graph_t *graph, const char *operation) {
 }
 
 tp_status_t tp_graph_capture_end(tp_graph_t *graph) {
+  const char *operation = "capture_end";
+  TP_TRY(tp__device_check_process(operation));
   pthread_mutex_lock(&graph->lock);
-  tp_status_t status = end(graph, "capture_end");
+  tp_status_t status = end(graph, operation);
   pthread_mutex_unlock(&graph->lock);
   return status;
 }

@@ -34,6 +34,7 @@ static tp_status_t replay(tp_graph_t *graph, tp_stream_t *stream) {
 }
 
 tp_status_t tp_graph_replay(tp_graph_t *graph, tp_stream_t *stream) {
+  TP_TRY(tp__device_check_process("replay"));
   pthread_mutex_lock(&graph->lock);
   tp_status_t status = replay(graph, stream);
   pthread_mutex_unlock(&graph->lock);

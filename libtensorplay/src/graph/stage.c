@@ -377,6 +377,7 @@ static tp_status_t stage_and_launch(tp_graph_t *graph, int32_t count, tp_tensor_
 
 tp_status_t tp_graph_stage_and_launch(tp_graph_t *graph, int32_t count, tp_tensor_t *const *static_inputs,
                                       tp_tensor_t *const *inputs) {
+  TP_TRY(tp__device_check_process(operation));
   pthread_mutex_lock(&graph->lock);
   tp_status_t status = stage_and_launch(graph, count, static_inputs, inputs);
   pthread_mutex_unlock(&graph->lock);
