@@ -57,7 +57,7 @@ def test_memory_of_a_failed_capture_comes_back(call: Callable[[], None], kind: t
     check_capture(g)
 
 
-def test_memory_that_runs_out_in_a_capture(small: None) -> None:
+def test_memory_that_runs_out_in_a_capture(small: int) -> None:
     g, reserved = cuda.CUDAGraph(), cuda.memory_reserved()
     with pytest.raises(OutOfMemoryError) as caught, graphs.graph(g):
         kept = [tensorplay.ones(1_000_000, device="cuda") for _ in range(100)]
@@ -69,7 +69,7 @@ def test_memory_that_runs_out_in_a_capture(small: None) -> None:
     check_capture(g)
 
 
-def test_a_capture_goes_on_after_memory_ran_out(small: None) -> None:
+def test_a_capture_goes_on_after_memory_ran_out(small: int) -> None:
     g = cuda.CUDAGraph()
     with graphs.graph(g):
         with pytest.raises(OutOfMemoryError):

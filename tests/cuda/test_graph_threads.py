@@ -36,11 +36,13 @@ class Underway:
         self.graph = cuda.CUDAGraph()
         self._input = tensorplay.ones(5, device="cuda")
         self.output: tensorplay.Tensor | None = None
+        self._is_underway = False
 
     def _capture(self) -> None:
         try:
             with graphs.graph(self.graph, capture_error_mode=self._mode):
                 tripled = self._input * 3
+                self._is_underway = True
                 self._begun.set()
                 assert self._over.wait(LIMIT_S)
                 self.output = tripled + 1
@@ -50,6 +52,8 @@ class Underway:
     def __enter__(self) -> Underway:
         self._done = self._pool.submit(self._capture)
         assert self._begun.wait(LIMIT_S)
+        if not self._is_underway:
+            self._done.result()  # raises what the capture met
         return self
 
     def __exit__(self, *exception: object) -> None:

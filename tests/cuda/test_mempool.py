@@ -115,7 +115,7 @@ def test_memory_goes_back_when_nothing_needs_the_pool() -> None:
     assert cuda.memory_reserved() == before - 2 * MiB
 
 
-def test_a_pool_helps_out_when_the_driver_has_no_room(small: None) -> None:
+def test_a_pool_helps_out_when_the_driver_has_no_room(small: int) -> None:
     helps, keeps = cuda.MemPool(use_on_oom=True), cuda.MemPool()
     for pool in (helps, keeps):
         with cuda.use_mem_pool(pool):
@@ -154,7 +154,7 @@ void give(void *pointer, ptrdiff_t size, int device, void *stream) {
 """
 
 
-def test_segments_of_a_shared_library(small: None, tmp_path: Path) -> None:
+def test_segments_of_a_shared_library(small: int, tmp_path: Path) -> None:
     if not shutil.which("cc"):
         pytest.skip("a C compiler is needed, as cc")
     (tmp_path / "source.c").write_text(SOURCE)

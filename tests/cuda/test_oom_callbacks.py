@@ -122,7 +122,7 @@ def test_calls_are_repeated_wherever_memory_was_short(emulated: None) -> None:
         assert cuda.memory_stats()["num_ooms"] == failures
 
 
-def test_callbacks_come_first_then_the_garbage_collector_then_the_call(small: None, collected: list[str]) -> None:
+def test_callbacks_come_first_then_the_garbage_collector_then_the_call(small: int, collected: list[str]) -> None:
     before = cuda.memory_stats()
     held, order = [empty(60 * MiB)], collected
 
@@ -142,7 +142,7 @@ def test_callbacks_come_first_then_the_garbage_collector_then_the_call(small: No
     assert after["num_alloc_retries"] > before["num_alloc_retries"]
 
 
-def test_blocks_by_address_are_asked_for_again(small: None, collected: list[str]) -> None:
+def test_blocks_by_address_are_asked_for_again(small: int, collected: list[str]) -> None:
     held = [empty(60 * MiB)]
     with memory.register_oom_callback(lambda error: held.clear()):
         address = cuda.caching_allocator_alloc(20 * MiB, "cuda:0", cuda.Stream(0))
@@ -182,7 +182,7 @@ def test_garbage_is_collected_before_the_host_is_short_of_memory(emulated: None)
     )
 
 
-def test_garbage_is_collected_before_a_call_fails(small: None) -> None:
+def test_garbage_is_collected_before_a_call_fails(small: int) -> None:
     cycle: list[Any] = [empty(60 * MiB)]
     cycle.append(cycle)
     gc.disable()
@@ -194,7 +194,7 @@ def test_garbage_is_collected_before_a_call_fails(small: None) -> None:
         gc.enable()
 
 
-def test_a_call_is_repeated_once(small: None, collected: list[str]) -> None:
+def test_a_call_is_repeated_once(small: int, collected: list[str]) -> None:
     calls: list[tp.OutOfMemoryError] = []
     held, failures = empty(60 * MiB), cuda.memory_stats()["num_ooms"]
     with memory.register_oom_callback(calls.append), pytest.raises(tp.OutOfMemoryError):
@@ -204,7 +204,7 @@ def test_a_call_is_repeated_once(small: None, collected: list[str]) -> None:
     del held
 
 
-def test_a_hopeless_request_is_repeated_when_a_callback_asks_for_it(small: None, collected: list[str]) -> None:
+def test_a_hopeless_request_is_repeated_when_a_callback_asks_for_it(small: int, collected: list[str]) -> None:
     answers = [False, True]
 
     def answer(error: tp.OutOfMemoryError) -> bool:
@@ -226,7 +226,7 @@ def test_a_hopeless_request_is_repeated_when_a_callback_asks_for_it(small: None,
     assert answers == []
 
 
-def test_nothing_is_tried_in_a_capture(small: None, collected: list[str]) -> None:
+def test_nothing_is_tried_in_a_capture(small: int, collected: list[str]) -> None:
     held, calls = [empty(60 * MiB)], list[tp.OutOfMemoryError]()
     # As CUDA answers for the default stream while another stream, which waits for it, is captured.
     captured = control.fail("cudaStreamIsCapturing", 1, "cudaErrorStreamCaptureUnsupported")
@@ -237,7 +237,7 @@ def test_nothing_is_tried_in_a_capture(small: None, collected: list[str]) -> Non
     held.clear()
 
 
-def test_an_exception_of_a_callback_takes_the_place_of_the_error(small: None) -> None:
+def test_an_exception_of_a_callback_takes_the_place_of_the_error(small: int) -> None:
     def fail(error: tp.OutOfMemoryError) -> None:
         raise KeyError("no such cache")
 
@@ -250,7 +250,7 @@ def test_an_exception_of_a_callback_takes_the_place_of_the_error(small: None) ->
     assert empty(20 * MiB).shape == (20 * MiB,)
 
 
-def test_a_callback_may_allocate_and_may_run_out_of_memory_itself(small: None) -> None:
+def test_a_callback_may_allocate_and_may_run_out_of_memory_itself(small: int) -> None:
     calls = []
 
     def greedy(error: tp.OutOfMemoryError) -> None:
@@ -264,7 +264,7 @@ def test_a_callback_may_allocate_and_may_run_out_of_memory_itself(small: None) -
     assert calls == [(512,)]
 
 
-def test_callbacks_of_several_threads(small: None) -> None:
+def test_callbacks_of_several_threads(small: int) -> None:
     seen: set[int] = set()
     held = empty(60 * MiB)
     together = threading.Barrier(4)
@@ -287,7 +287,7 @@ def test_callbacks_of_several_threads(small: None) -> None:
     del held
 
 
-def test_a_removed_callback_is_not_called(small: None) -> None:
+def test_a_removed_callback_is_not_called(small: int) -> None:
     calls: list[tp.OutOfMemoryError] = []
     handle = memory.register_oom_callback(calls.append)
     handle.remove()

@@ -122,7 +122,7 @@ def test_empty_host_cache_waits_for_copies(emulated: None) -> None:
     assert cuda.host_memory_stats()["allocations.current"] == 0
 
 
-def test_an_allocation_waits_when_memory_is_short(small: None) -> None:
+def test_an_allocation_waits_when_memory_is_short(small: int) -> None:
     side = cuda.Stream()
 
     def use() -> None:
