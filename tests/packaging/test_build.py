@@ -22,7 +22,7 @@ def recipe(checkout: Path) -> Path:
     [
         ("emulated", "1", [*WHEELS, "nvidia-cuda-cccl"]),
         ("13.0", "0", WHEELS),
-        ("12.4", "0", [*WHEELS[:2], "nvidia-cuda-runtime-cu12"]),
+        ("12.4", "0", [*WHEELS[:2], "nvidia-cuda-runtime-cu12", "pip"]),
         ("13.5,emulated", "1", [*WHEELS, "nvidia-cuda-cccl", *COMPILERS]),
     ],
 )
