@@ -182,6 +182,22 @@ def test_every_question_has_an_answer_before_first_use(variant: str) -> None:
     assert fresh.run(QUESTIONS, TENSORPLAY_CUDA_RUNTIME=variant) == "False\n"
 
 
+@pytest.mark.parametrize(("executable", "starts"), [("sys.executable", False), ("''", True), ("'/nonexistent'", True)])
+def test_free_memory_is_asked_of_another_process_before_first_use(gpu: None, executable: str, starts: bool) -> None:
+    code = f"""
+        import sys
+        import tensorplay as tp
+        from tensorplay.cuda._library import native
+        sys.executable = {executable}
+        free, total = tp.cuda.mem_get_info()
+        assert 0 < free <= total
+        print(native.is_started)
+        tp.ones(3, device="cuda")
+        assert tp.cuda.mem_get_info()[1] == total
+    """
+    assert fresh.run(code) == f"{starts}\n"
+
+
 def test_driver_calls_are_counted(gpu: None) -> None:
     cuda.empty_cache()
     before = cuda.memory_stats()

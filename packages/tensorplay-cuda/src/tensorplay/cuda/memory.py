@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _free
 from ._budgets import BudgetFigures, memory_budget, memory_budgets
 from ._check import check
 from ._fraction import get_per_process_memory_fraction, set_per_process_memory_fraction
@@ -183,12 +184,10 @@ def empty_cache() -> None:
 def mem_get_info(device: DeviceArgument = None) -> tuple[int, int]:
     """Free and total bytes of a device as the driver counts them (`tp_memory_get_info`).
 
-    The one query of memory that starts the device, for the driver answers it in a context only.
+    Starts nothing: of a device that this process has not used another process is asked, which takes a second, and
+    whose own context is no longer free either. The device is started only where there can be no such process.
     """
-    index = device_index(device)
-    free, total = native.ffi.new("size_t *"), native.ffi.new("size_t *")
-    check(native.tp_memory_get_info(index, free, total))
-    return int(free[0]), int(total[0])
+    return _free.info(device_index(device))
 
 
 def memory_stat(name: str, device: DeviceArgument = None) -> int:
