@@ -203,7 +203,7 @@ bool emu_peer_enabled(int from, int to) { return from == to || devices[from].pee
 
 static cudaError_t can_access(int *out, int device, int peer) {
   if (!exists(device) || !exists(peer)) return cudaErrorInvalidDevice;
-  return give(out, device != peer);
+  return give(out, device != peer && emu_settings()->peers);
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int *out, int device, int peer) {
@@ -213,6 +213,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *out, int device, int peer) {
 static cudaError_t enable_peer(int peer, unsigned int flags) {
   if (flags) return cudaErrorInvalidValue;
   if (!exists(peer) || peer == current) return cudaErrorInvalidDevice;
+  if (!emu_settings()->peers) return cudaErrorPeerAccessUnsupported;
   if (devices[current].peer[peer]) return cudaErrorPeerAccessAlreadyEnabled;
   cudaError_t error = emu_capture_check_unsafe();
   if (error) return error;

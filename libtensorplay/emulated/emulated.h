@@ -334,6 +334,7 @@ typedef struct emu_settings {
   size_t memory; /* bytes of each device */
   uint64_t seed;
   bool fibres;
+  bool peers; /* whether devices can reach each other's memory */
   char problem[256]; /* a sentence about the first malformed variable, or empty */
 } emu_settings_t;
 

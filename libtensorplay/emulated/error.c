@@ -37,6 +37,7 @@ static const struct {
     ERROR(cudaErrorLaunchOutOfResources, "too many resources requested for launch")
     ERROR(cudaErrorLaunchTimeout, "the launch timed out and was terminated")
     ERROR(cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled")
+    ERROR(cudaErrorPeerAccessUnsupported, "peer access is not supported between these two devices")
     ERROR(cudaErrorPeerAccessNotEnabled, "peer access has not been enabled")
     ERROR(cudaErrorAssert, "device-side assert triggered")
     ERROR(cudaErrorLaunchFailure, "unspecified launch failure")

@@ -10,7 +10,7 @@
 #define GiB ((size_t)1 << 30)
 #define MAX_MEMORY (16 * GiB) /* half of a device's address space, so that gaps never make it short */
 
-static emu_settings_t settings = {.devices = 1, .memory = 2 * GiB};
+static emu_settings_t settings = {.devices = 1, .memory = 2 * GiB, .peers = true};
 static bool settings_read;
 
 /* A decimal number that is all of the text up to its end; *out_end is where its digits end. */
@@ -47,6 +47,15 @@ static void complain(const char *variable, const char *got, const char *expected
            expected);
 }
 
+static void read_switch(const char *variable, bool *out) {
+  const char *text = getenv(variable);
+  if (!text) return;
+  if (!strcmp(text, "0") || !strcmp(text, "1"))
+    *out = text[0] == '1';
+  else
+    complain(variable, text, "0 or 1");
+}
+
 static void read_environment(void) {
   uint64_t number;
   const char *end;
@@ -68,13 +77,8 @@ static void read_environment(void) {
     else
       complain("TENSORPLAY_EMULATED_SEED", text, "a number from 0 to 2**64 - 1");
   }
-  text = getenv("TENSORPLAY_EMULATED_FIBRES");
-  if (text) {
-    if (!strcmp(text, "0") || !strcmp(text, "1"))
-      settings.fibres = text[0] == '1';
-    else
-      complain("TENSORPLAY_EMULATED_FIBRES", text, "0 or 1");
-  }
+  read_switch("TENSORPLAY_EMULATED_FIBRES", &settings.fibres);
+  read_switch("TENSORPLAY_EMULATED_PEERS", &settings.peers);
 }
 
 const emu_settings_t *emu_settings(void) {

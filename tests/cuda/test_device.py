@@ -256,6 +256,22 @@ def test_peers(two_gpus: None) -> None:
         cuda.can_device_access_peer(0, 99)
 
 
+def test_copies_between_devices_without_access_are_staged(two_gpus: None, emulated: None) -> None:
+    code = """
+        import tensorplay as tp
+        from tensorplay import cuda
+        print(cuda.can_device_access_peer(0, 1), cuda.can_device_access_peer(1, 0))
+        x = tp.arange(12, device="cuda:0").view(3, 4)
+        for source in (x, x.t(), x[:, 1:3], x[::2]):
+            assert source.to("cuda:1").cpu().tolist() == source.cpu().tolist()
+            y = tp.full(source.shape, -1.0, device="cuda:1")
+            y.copy_(source, non_blocking=True)  # to another dtype
+            assert y.tolist() == source.tolist()
+            assert (y + 1).to("cuda:0").tolist() == (source + 1).tolist()
+    """
+    assert fresh.run(code, TENSORPLAY_EMULATED_PEERS="0") == "False False\n"
+
+
 def test_kernels_fit_the_device(gpu: None) -> None:
     architectures = cuda.get_arch_list()
     assert any(name.startswith(f"sm_{cuda.get_device_capability()[0]}") for name in architectures)

@@ -41,6 +41,7 @@ static void much_memory(void) { expect_bad_setting("TENSORPLAY_EMULATED_MEMORY",
 static void bad_seed(void) { expect_bad_setting("TENSORPLAY_EMULATED_SEED", "-1"); }
 static void bad_devices(void) { expect_bad_setting("TENSORPLAY_EMULATED_DEVICES", "9"); }
 static void bad_fibres(void) { expect_bad_setting("TENSORPLAY_EMULATED_FIBRES", "yes"); }
+static void bad_peers(void) { expect_bad_setting("TENSORPLAY_EMULATED_PEERS", "2"); }
 
 static void good_settings(void) {
   int count;
@@ -178,7 +179,7 @@ static void test_threads(void) {
 
 int main(void) {
   void (*const settings[])(void) = {bad_memory,  no_memory,  much_memory,   bad_seed,
-                                    bad_devices, bad_fibres, good_settings, no_devices};
+                                    bad_devices, bad_fibres, bad_peers, good_settings, no_devices};
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) in_child(settings[i]);
   test_fork();
   test_injection();
