@@ -51,7 +51,7 @@ static void foreign(const void *p) { (void)p; }
 
 static tp_status_t launch_foreign(void) {
   static cudaKernel_t kernel;
-  cudaLibrary_t library;
+  static cudaLibrary_t library; /* for as long as the kernel */
   if (!kernel) {
     tp_host_register_kernel("foreign", "foreign", 1, false, foreign);
     CHECK(!cudaLibraryLoadData(&library, "emulated:foreign\n", NULL, NULL, 0, NULL, NULL, 0));
