@@ -24,7 +24,10 @@ static struct {
 
 /* ---- seeded choice (splitmix64) ---- */
 
-void emu_random_seed(uint64_t value) { random_state = seed = value; }
+void emu_random_seed(uint64_t value) {
+  random_state = seed = value;
+  queued_since_query = false;
+}
 uint64_t emu_seed(void) { return seed; }
 
 uint64_t emu_random(void) {
@@ -114,9 +117,10 @@ bool emu_chain_add(emu_chain_t *chain, emu_piece_t *piece) {
 /* ---- which piece a stream waits for ---- */
 
 /* The legacy stream waits for what the device's blocking streams held when its piece was queued, and they
- * for what it held: the stream whose first piece is such an earlier one, or NULL. */
+ * for what it held: the stream whose first piece is the earliest of those, or NULL. */
 static emu_stream_t *legacy_blocker(const emu_stream_t *stream) {
   uint64_t order = stream->first->order;
+  emu_stream_t *earliest = NULL;
   emu_stream_t *legacy = emu_stream_legacy(stream->device);
   if (!emu_stream_blocking(stream)) return NULL;
   if (stream != legacy) return legacy->first && legacy->first->order < order ? legacy : NULL;
@@ -124,10 +128,11 @@ static emu_stream_t *legacy_blocker(const emu_stream_t *stream) {
   size_t count = emu_streams(&all);
   for (size_t i = 0; i < count; i++) {
     const emu_piece_t *first = all[i]->first;
-    if (first && first->order < order && all[i]->device == stream->device && emu_stream_blocking(all[i]))
-      return all[i];
+    if (!first || first->order >= order || all[i]->device != stream->device || !emu_stream_blocking(all[i])) continue;
+    earliest = all[i];
+    order = first->order;
   }
-  return NULL;
+  return earliest;
 }
 
 static bool waits(const emu_stream_t *stream) {
@@ -155,15 +160,26 @@ static bool ready(emu_stream_t *stream) {
   return !waits(stream) && !legacy_blocker(stream);
 }
 
-/* One of the ready streams by the seed, NULL when there is none. */
-static emu_stream_t *choose(void) {
+/* The ready stream whose first piece is the earliest behind `order`, NULL when there is none. */
+static emu_stream_t *ready_after(uint64_t order) {
   emu_stream_t *const *all;
-  size_t count = emu_streams(&all), candidates = 0;
-  for (size_t i = 0; i < count; i++) candidates += ready(all[i]);
-  if (candidates == 0) return NULL;
-  size_t chosen = candidates == 1 ? 0 : emu_random_below(candidates);
-  for (size_t i = 0;; i++)
-    if (ready(all[i]) && chosen-- == 0) return all[i];
+  emu_stream_t *earliest = NULL;
+  size_t count = emu_streams(&all);
+  for (size_t i = 0; i < count; i++)
+    if (ready(all[i]) && all[i]->first->order > order)
+      if (!earliest || all[i]->first->order < earliest->first->order) earliest = all[i];
+  return earliest;
+}
+
+/* One of the ready streams by the seed, NULL when there is none. They are numbered by their first pieces, so that a
+ * seed does the same whichever streams a program was given. */
+static emu_stream_t *choose(void) {
+  size_t candidates = 0;
+  emu_stream_t *stream = ready_after(0);
+  for (emu_stream_t *each = stream; each; each = ready_after(each->first->order)) candidates++;
+  size_t chosen = candidates > 1 ? emu_random_below(candidates) : 0;
+  while (chosen--) stream = ready_after(stream->first->order);
+  return stream;
 }
 
 /* ---- running ---- */
@@ -275,7 +291,8 @@ void emu_run_until(emu_stream_t *stream, uint64_t order) {
     if (!eager || emu_random_below(2) || !step()) advance(stream);
 }
 
-/* Streams may come and go while a host function runs, so the search starts again after each stream. */
+/* The latest stream first, the others as they are waited for and as the seed decides. Streams may come and go while a
+ * host function runs, so the search starts again after each stream. */
 static void run_all(int device, bool only_blocking) {
   uint64_t order = next_order - 1;
   for (;;) {
@@ -286,7 +303,8 @@ static void run_all(int device, bool only_blocking) {
       if (device >= 0 && all[i]->device != device) continue;
       if (only_blocking && !emu_stream_blocking(all[i])) continue;
       emu_host_saw(all[i]->clock_ns);
-      if (all[i]->first && all[i]->first->order <= order) pending = all[i];
+      const emu_piece_t *first = all[i]->first;
+      if (first && first->order <= order && (!pending || first->order > pending->first->order)) pending = all[i];
     }
     if (!pending) return;
     emu_run_until(pending, order);

@@ -44,6 +44,15 @@ def test_a_forgotten_wait_fails_on_some_seeds_and_replays_exactly() -> None:
     assert seen == [copied_by_another_stream(seed, wait=False) for seed in SEEDS]
 
 
+def test_a_seed_does_the_same_whichever_streams_a_program_is_given() -> None:
+    copied_by_another_stream(0, wait=True)
+    seen = set()
+    for _ in range(32):  # As many streams as a pool has; a round takes 48, and one more to begin with each of them.
+        seen.add(tuple(copied_by_another_stream(seed, wait=False) for seed in SEEDS))
+        cuda.Stream()
+    assert len(seen) == 1
+
+
 def test_a_wait_is_honoured_on_every_seed() -> None:
     assert all(copied_by_another_stream(seed, wait=True) for seed in SEEDS)
 
