@@ -170,6 +170,12 @@ def test_picking_from_itself(device: str) -> None:
     assert x.tolist() == [0, 1, 2, 3]
     x[[0, 1, 2]] = x[1:]
     assert x.tolist() == [1, 2, 3, 3]
+    x = tensorplay.tensor([2, 0, 1, 3], device=device)
+    x.scatter_(0, x, x)
+    assert x.tolist() == [0, 1, 2, 3]
+    x = tensorplay.tensor([2, 0, 1, 3], device=device)
+    x.index_put_((x,), x + 0, accumulate=True)
+    assert x.tolist() == [2, 1, 3, 6]
 
 
 def test_values_are_cast_and_fetched(device: str) -> None:

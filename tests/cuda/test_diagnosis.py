@@ -124,7 +124,7 @@ def test_a_process_that_fails_is_a_fault(gpu: None, monkeypatch: pytest.MonkeyPa
     assert re.search("`python -X faulthandler .*`", fault.advice)
 
 
-def test_without_the_compiled_module_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_compiled_module_nothing_is_asked() -> None:
     code = """
         import sys
         sys.modules["tensorplay.cuda._native.lib._tensorplay"] = None
@@ -132,7 +132,7 @@ def test_without_the_compiled_module_nothing_is_asked(monkeypatch: pytest.Monkey
         found = tensorplay.doctor.report()
         print([fault["code"] for fault in found["faults"]], found["faults"][0]["advice"])
     """
-    printed = fresh.run(code)
+    printed = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="emulated")
     assert printed.startswith("['module-missing'] install its wheel anew: `python -m pip install --force-reinstall")
 
 

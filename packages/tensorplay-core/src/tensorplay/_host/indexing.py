@@ -108,10 +108,17 @@ def _key(operation: str, a: Tensor, indices: Sequence[Tensor | None]) -> tuple[A
     return tuple(key)
 
 
+def _apart(part: Any, target: Array) -> Any:
+    """What can be read while the target is written: a copy where they share memory."""
+    is_shared = isinstance(part, np.ndarray) and np.may_share_memory(part, target)
+    return part.copy() if is_shared else part
+
+
 def _put(target: Array, key: tuple[Any, ...], values: Array, accumulate: bool) -> None:
     """target[key] = values, of equal places the last; or the sum of all of them, rounded once."""
     if not accumulate:
-        target[key] = values.copy() if np.may_share_memory(target, values) else values
+        # NumPy before 2.3 reads the places while it writes.
+        target[tuple(_apart(part, target) for part in key)] = _apart(values, target)
         return
     exact = {"b": np.int64, "i": np.int64, "u": np.int64, "c": np.complex128}.get(target.dtype.kind, np.float64)
     total = arrays.cast(target, np.dtype(exact))
