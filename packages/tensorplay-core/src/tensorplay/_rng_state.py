@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
@@ -37,9 +38,11 @@ def seed_number(seed: Any) -> int:
     return number & _MAX_SEED
 
 
-def seed_by_chance() -> int:
-    """A seed of 64 bits that nobody can predict."""
-    return int.from_bytes(os.urandom(8), "little")
+def seed_by_chance(manual_seed: Callable[[int], None]) -> int:
+    """Seeds with 64 bits that nobody can predict, and returns them."""
+    chosen = int.from_bytes(os.urandom(8), "little")
+    manual_seed(chosen)
+    return chosen
 
 
 def packed(state: tuple[int, int]) -> Tensor:
@@ -72,3 +75,19 @@ def unpacked(state: Any) -> tuple[int, int]:
     if offset % 4:
         raise InvalidArgumentError(f"{operation}: got offset {offset}, expected a multiple of 4")
     return seed, offset
+
+
+def unpacked_all(states: Sequence[Any], count: int) -> list[tuple[int, int]]:
+    """`unpacked` for each of `count` devices.
+
+    Raises
+    ------
+    DTypeError, InvalidArgumentError
+        As `unpacked`, and another number of states.
+    """
+    found = [unpacked(state) for state in states]
+    if len(found) != count:
+        raise InvalidArgumentError(
+            f"set_rng_state_all: got {len(found)} states, expected one for each of {count} devices"
+        )
+    return found

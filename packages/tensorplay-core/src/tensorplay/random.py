@@ -38,9 +38,7 @@ def manual_seed(seed: int) -> None:
 
 def seed() -> int:
     """Seeds the generators of the host and of all devices alike, by chance, and returns the seed."""
-    chosen = seed_by_chance()
-    _plugins.seed_all(chosen)
-    return chosen
+    return seed_by_chance(_plugins.seed_all)
 
 
 def initial_seed() -> int:

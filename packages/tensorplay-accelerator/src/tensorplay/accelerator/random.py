@@ -13,9 +13,8 @@ from typing import SupportsIndex
 from tensorplay._backend import Backend
 from tensorplay._device import DeviceLike
 from tensorplay._plugins import seed_backend
-from tensorplay._rng_state import packed, seed_by_chance, seed_number, unpacked
+from tensorplay._rng_state import packed, seed_by_chance, seed_number, unpacked, unpacked_all
 from tensorplay._tensor import Tensor
-from tensorplay.errors import InvalidArgumentError
 from tensorplay.random import fork_rng
 
 from ._current import accelerator, needed, on_device
@@ -41,14 +40,7 @@ def manual_seed(seed: SupportsIndex) -> None:
     Parameters
     ----------
     seed : int
-        -2**63 to 2**64 - 1; a negative seed means the positive one with the same 64 bits.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Another number.
-    DTypeError
-        No integer.
+        As `tensorplay.manual_seed` takes it, here and below.
     """
     number, backend = seed_number(seed), accelerator()
     if backend is not None:
@@ -56,7 +48,7 @@ def manual_seed(seed: SupportsIndex) -> None:
 
 
 def manual_seed_all(seed: SupportsIndex) -> None:
-    """Seeds the generators of all visible devices alike, and not the host's; takes what `manual_seed` takes."""
+    """Seeds the generators of all visible devices alike, and not the host's."""
     number, backend = seed_number(seed), accelerator()
     if backend is not None:
         seed_backend(backend, number)
@@ -64,16 +56,12 @@ def manual_seed_all(seed: SupportsIndex) -> None:
 
 def seed() -> int:
     """Seeds the current device's generator by chance and returns the seed."""
-    chosen = seed_by_chance()
-    manual_seed(chosen)
-    return chosen
+    return seed_by_chance(manual_seed)
 
 
 def seed_all() -> int:
     """Seeds the generators of all visible devices alike, by chance, and returns the seed."""
-    chosen = seed_by_chance()
-    manual_seed_all(chosen)
-    return chosen
+    return seed_by_chance(manual_seed_all)
 
 
 def initial_seed() -> int:
@@ -136,13 +124,8 @@ def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
     InvalidArgumentError, DTypeError
         Another number of states, or something else than states. No generator is changed.
     """
-    states, count = [unpacked(state) for state in new_states], device_count()
-    if len(states) != count:
-        raise InvalidArgumentError(
-            f"set_rng_state_all: got {len(states)} states, expected one for each of {count} devices"
-        )
-    for index, (seed, offset) in enumerate(states):
-        needed("set_rng_state_all").set_rng_state(index, seed, offset)
+    for index, state in enumerate(unpacked_all(new_states, device_count())):
+        needed("set_rng_state_all").set_rng_state(index, *state)
 
 
 def _generator(operation: str, device: DeviceLike | None) -> tuple[Backend, int]:

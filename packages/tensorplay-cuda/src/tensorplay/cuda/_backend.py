@@ -22,6 +22,7 @@ from tensorplay._tensor import Tensor
 from . import _blas, _current, graphs, memory
 from ._check import check, failed, refused
 from ._exchange import Exchange
+from ._generators import Generators
 from ._library import native
 from ._operations import Operations
 from ._pinned import Pinned
@@ -34,13 +35,12 @@ from .device import (
     synchronize,
     unavailable_reason,
 )
-from .random import device_state, seed_device, set_device_state
 from .streams import Stream, pointer_of
 
 _new = object.__new__
 
 
-class CudaBackend(Operations, Exchange, Pinned):
+class CudaBackend(Operations, Exchange, Generators, Pinned):
     """Keeper of the tensors on CUDA devices. An impl is a ``tp_tensor_t *``."""
 
     type = "cuda"
@@ -243,32 +243,6 @@ class CudaBackend(Operations, Exchange, Pinned):
 
     def graph_pool_handle(self) -> Any:
         return graphs.graph_pool_handle()
-
-    # -- random numbers ------------------------------------------------------------------------------
-
-    def uniform_(self, tensor: Tensor, low: float, high: float) -> None:
-        status = native.tp_random_uniform(tensor._impl, low, high)
-        if status:
-            refused(status, "uniform_", (tensor, low, high))
-
-    def normal_(self, tensor: Tensor, mean: float, std: float) -> None:
-        status = native.tp_random_normal(tensor._impl, mean, std)
-        if status:
-            refused(status, "normal_", (tensor, mean, std))
-
-    def random_bits_(self, tensor: Tensor) -> None:
-        status = native.tp_random_bits(tensor._impl)
-        if status:
-            refused(status, "random_bits_", (tensor,))
-
-    def seed(self, index: int, seed: int) -> None:
-        seed_device(index, seed)
-
-    def get_rng_state(self, index: int) -> tuple[int, int]:
-        return device_state(index)
-
-    def set_rng_state(self, index: int, seed: int, offset: int) -> None:
-        set_device_state(index, (seed, offset))
 
 
 def _fill(target: Tensor, value: Scalar) -> int | None:

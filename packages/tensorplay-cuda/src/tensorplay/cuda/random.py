@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import SupportsIndex
 
-from tensorplay import _plugins
-from tensorplay._rng_state import DEFAULT_SEED, packed, seed_by_chance, seed_number, unpacked
+from tensorplay._backend import Backend
+from tensorplay._plugins import get, seed_backend
+from tensorplay._rng_state import packed, seed_by_chance, seed_number, unpacked, unpacked_all
 from tensorplay._tensor import Tensor
-from tensorplay.errors import BackendUnavailableError, InvalidArgumentError
 from tensorplay.random import fork_rng
 
-from ._check import check
-from ._library import native, starter
-from .device import DeviceArgument, current_device, device_count, device_index, unavailable_reason
+from .device import DeviceArgument, current_device, device_count, device_index
 
 __all__ = [
     "fork_rng",
@@ -32,8 +30,6 @@ __all__ = [
     "set_rng_state_all",
 ]
 
-_waiting: dict[int, tuple[int, int]] = {}  # by device, until the library starts
-
 
 def manual_seed(seed: SupportsIndex) -> None:
     """Seeds the current device's generator (`tp_generator_seed`).
@@ -41,35 +37,29 @@ def manual_seed(seed: SupportsIndex) -> None:
     Parameters
     ----------
     seed : int
-        -2**63 to 2**64 - 1; a negative seed means the positive one with the same 64 bits.
+        As `tensorplay.manual_seed` takes it, here and below.
     """
-    seed_device(current_device(), seed_number(seed))
+    _backend().seed(current_device(), seed_number(seed))
 
 
 def manual_seed_all(seed: SupportsIndex) -> None:
     """Seeds the generators of all visible devices alike; does nothing where there is none."""
-    number = seed_number(seed)
-    for index in range(device_count()):
-        seed_device(index, number)
+    seed_backend(_backend(), seed_number(seed))
 
 
 def seed() -> int:
     """Seeds the current device's generator by chance and returns the seed."""
-    chosen = seed_by_chance()
-    manual_seed(chosen)
-    return chosen
+    return seed_by_chance(manual_seed)
 
 
 def seed_all() -> int:
     """Seeds the generators of all visible devices alike, by chance, and returns the seed."""
-    chosen = seed_by_chance()
-    manual_seed_all(chosen)
-    return chosen
+    return seed_by_chance(manual_seed_all)
 
 
 def initial_seed() -> int:
     """The seed of the current device's generator (`tp_generator_get_state`)."""
-    return device_state(None)[0]
+    return _backend().get_rng_state(current_device())[0]
 
 
 def get_rng_state(device: DeviceArgument = "cuda") -> Tensor:
@@ -82,7 +72,7 @@ def get_rng_state(device: DeviceArgument = "cuda") -> Tensor:
     StateError
         The device's current stream is being captured.
     """
-    return packed(device_state(device))
+    return packed(_backend().get_rng_state(device_index(device)))
 
 
 def get_rng_state_all() -> list[Tensor]:
@@ -107,7 +97,7 @@ def set_rng_state(new_state: Tensor, device: DeviceArgument = "cuda") -> None:
     StateError
         The device's current stream is being captured.
     """
-    set_device_state(device, unpacked(new_state))
+    _backend().set_rng_state(device_index(device), *unpacked(new_state))
 
 
 def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
@@ -118,67 +108,10 @@ def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
     InvalidArgumentError
         Another number of states. No generator is changed.
     """
-    states = [unpacked(state) for state in new_states]
-    if len(states) != device_count():
-        raise InvalidArgumentError(
-            f"set_rng_state_all: got {len(states)} states, expected one for each of {device_count()} devices"
-        )
-    for index, state in enumerate(states):
-        set_device_state(index, state)
+    for index, state in enumerate(unpacked_all(new_states, device_count())):
+        _backend().set_rng_state(index, *state)
 
 
-def seed_device(index: int, seed: int) -> None:
-    """Seeds the generator of the device with this index."""
-    _meet_backend()
-    if not _wait(index, (seed, 0)):
-        check(native.tp_generator_seed(index, seed))
-
-
-def device_state(device: DeviceArgument) -> tuple[int, int]:
-    """Seed and offset of a device's generator."""
-    index = _visible_index("get_rng_state", device)
-    if not native.is_started:
-        return _waiting.get(index, (DEFAULT_SEED, 0))
-    seed, offset = native.ffi.new("uint64_t *"), native.ffi.new("uint64_t *")
-    check(native.tp_generator_get_state(index, seed, offset))
-    return int(seed[0]), int(offset[0])
-
-
-def set_device_state(device: DeviceArgument, state: tuple[int, int]) -> None:
-    """Sets seed and offset of a device's generator."""
-    index = _visible_index("set_rng_state", device)
-    if not _wait(index, state):
-        check(native.tp_generator_set_state(index, *state))
-
-
-def _visible_index(operation: str, device: DeviceArgument) -> int:
-    _meet_backend()
-    index = device_index(device)
-    reason = unavailable_reason()
-    if reason is not None:
-        raise BackendUnavailableError(f"{operation}: {reason}")
-    return index
-
-
-def _meet_backend() -> None:
+def _backend() -> Backend:
     """Core knows the backend from here on: it seeds those that come late, which must not undo what comes now."""
-    _plugins.get("cuda")
-
-
-def _wait(index: int, state: tuple[int, int]) -> bool:
-    """Keeps a state for the start; False where that was."""
-    if native.is_started:
-        return False
-    with starter.lock:  # another thread may be starting
-        if not native.is_started:
-            _waiting[index] = state
-        return not native.is_started
-
-
-def _hand_over() -> None:
-    for index, state in _waiting.items():
-        check(native.tp_generator_set_state(index, *state))
-    _waiting.clear()
-
-
-native.at_start.append(_hand_over)
+    return get("cuda")
