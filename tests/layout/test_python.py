@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,26 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(PACKAGES))
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports, also inside functions and through import_module."""
-    package = list(path.relative_to(next(p for p in path.parents if p.name == "src")).with_suffix("").parts)
-    for node in ast.walk(ast.parse(path.read_text())):
+def module_of(path: Path) -> str:
+    """The name by which a file is imported; of a package with ``__init__``."""
+    return ".".join(path.relative_to(next(p for p in path.parents if p.name == "src")).with_suffix("").parts)
+
+
+class AtImport(ast.NodeTransformer):
+    """Takes away what runs later, or never."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        return None
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+
+def imports(path: Path, at_once: bool = False) -> Iterator[str]:
+    """Every module that a file imports, also inside functions and through import_module, unless it is `at_once`."""
+    package = module_of(path).split(".")
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(AtImport().visit(tree) if at_once else tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -33,6 +50,16 @@ def imports(path: Path) -> Iterator[str]:
 def under(module: str, *parents: str) -> bool:
     """True when module is one of parents or lies inside one."""
     return any(module == parent or module.startswith(f"{parent}.") for parent in parents)
+
+
+def test_no_modules_import_each_other() -> None:
+    names = {module_of(path).removesuffix(".__init__"): path for path in python_sources(CORE, CUDA, ACCELERATOR)}
+    below = {
+        name: {found for found in imports(path, at_once=True) if found in names and not under(name, found)}
+        for name, path in names.items()
+    }
+    assert below["tensorplay.cuda.graphs"] >= {"tensorplay.cuda._graph", "tensorplay.cuda._graphed"}
+    TopologicalSorter(below).prepare()  # CycleError names the modules
 
 
 @pytest.mark.parametrize("path", python_sources(CORE), ids=name_of)

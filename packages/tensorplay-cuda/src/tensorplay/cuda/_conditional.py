@@ -15,7 +15,7 @@ from ._library import native
 from .device import CURRENT
 
 if TYPE_CHECKING:
-    from .graphs import CUDAGraph
+    from ._graph import CUDAGraph
 
 # Those with a capture underway, by `id`.
 capturing: WeakValueDictionary[int, CUDAGraph] = WeakValueDictionary()

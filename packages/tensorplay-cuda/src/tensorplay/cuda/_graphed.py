@@ -8,8 +8,10 @@ from typing import Any
 from tensorplay import Tensor, _shape
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
-from . import _beside, graphs
+from . import _beside
+from ._capture import graph
 from ._current import current_stream, stream
+from ._graph import CUDAGraph
 from ._mempool import PoolId, graph_pool_handle
 from ._tree import flatten, unflatten
 from .device import device as device_context
@@ -39,15 +41,10 @@ class GraphedCall:
 
     def __init__(self, call: Callable[[], Any], buffers: list[Tensor], pool: Any) -> None:
         self.buffers = buffers
-        self.graph = graphs.CUDAGraph()
+        self.graph = CUDAGraph()
         # Other threads may go on with what a capture forbids: nothing here depends on it.
-        capture = graphs.graph(self.graph, pool=pool, capture_error_mode="thread_local")
-        capture._warns = False
-        with capture:
+        with _WholeCapture(self.graph, pool=pool, capture_error_mode="thread_local"):
             result = call()
-        missed = _beside.describe(self.graph._pointer)
-        if missed:
-            raise StateError(f"capture: {missed}")
         self.leaves, self.structure = flatten(result)
 
     def replay(self, inputs: list[Tensor]) -> None:
@@ -57,6 +54,16 @@ class GraphedCall:
     def result(self) -> Any:
         """What the function returned, with the tensors of the capture."""
         return unflatten(self.leaves, self.structure)
+
+
+class _WholeCapture(graph):
+    """A capture that is refused, where another warns, if a part of its block's work ran at once."""
+
+    def _end(self) -> None:
+        self._graph._end()
+        missed = _beside.describe(self._graph._pointer)
+        if missed:
+            raise StateError(f"capture: {missed}")
 
 
 def warm_up(call: Callable[[], Any], side: Stream) -> Any:

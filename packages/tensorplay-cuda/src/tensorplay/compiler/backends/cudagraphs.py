@@ -10,8 +10,8 @@ from typing import Any
 
 from tensorplay import Tensor, cuda
 from tensorplay.compiler import register_backend
-from tensorplay.cuda import graphs
 from tensorplay.cuda._buffers import Buffer, Results
+from tensorplay.cuda._capture import stream_of_captures
 from tensorplay.cuda._check import check
 from tensorplay.cuda._graphed import GraphedCall, warm_up
 from tensorplay.cuda._library import native
@@ -237,7 +237,7 @@ class CudaGraphManager:
     def _capture(self, entry: _Entry, signature: Signature) -> None:
         self._pool = cuda.MemPool() if self._pool is None else self._pool
         with cuda.device(signature.device):
-            busy = native.tp_stream_is_capturing(graphs.stream_of_captures()._pointer)  # by the program
+            busy = native.tp_stream_is_capturing(stream_of_captures()._pointer)  # by the program
             if busy or cuda.get_sync_debug_mode() == _MAY_NOT_WAIT:
                 return  # a later call captures
             try:

@@ -13,7 +13,7 @@ from ._check import failure
 if TYPE_CHECKING:
     from tensorplay import Tensor
 
-    from .graphs import CUDAGraph
+    from ._graph import CUDAGraph
 
 _OPERATION = "stage_and_launch"
 

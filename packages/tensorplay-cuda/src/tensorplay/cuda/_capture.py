@@ -1,0 +1,68 @@
+"""Captures: the block whose work becomes a graph, and where it is captured."""
+
+from __future__ import annotations
+
+import gc
+from types import TracebackType
+from typing import Any
+
+from tensorplay.errors import DTypeError
+
+from ._check import check
+from ._graph import CUDAGraph
+from ._library import native
+from .device import CURRENT
+from .streams import Stream, stream_of
+
+
+class graph:  # noqa: N801 - torch's name
+    """Captures what its block queues: ``with graph(g): ...``
+
+    Parameters
+    ----------
+    cuda_graph : CUDAGraph
+    pool : PoolId, pair or CUDAGraph, optional
+        Where the capture allocates; a pool of its own when left out.
+    stream : Stream, optional
+        Is current in the block; the device's stream for captures when left out.
+    capture_error_mode : str
+        As `CUDAGraph.capture_begin` takes it.
+    """
+
+    def __init__(
+        self,
+        cuda_graph: CUDAGraph,
+        pool: Any = None,
+        stream: Stream | None = None,
+        capture_error_mode: str = "global",
+    ) -> None:
+        if not isinstance(cuda_graph, CUDAGraph):
+            raise DTypeError(f"graph: got {cuda_graph!r}, expected a CUDAGraph")
+        self._graph, self._pool, self._stream, self._mode = cuda_graph, pool, stream, capture_error_mode
+
+    def __enter__(self) -> None:
+        gc.collect()  # What dies inside of the capture could not go back.
+        check(native.tp_graph_prepare(CURRENT))
+        stream = stream_of_captures() if self._stream is None else self._stream
+        self._graph.capture_begin(self._pool, self._mode, stream)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._graph._abandon()
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        self._graph.capture_end()
+
+
+def stream_of_captures() -> Stream:
+    """Where the current device's graphs are captured unless another stream is chosen (`tp_stream_of_captures`)."""
+    return stream_of(native.tp_stream_of_captures(CURRENT))
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether work of the thread's current stream is captured now (`tp_stream_is_capturing`)."""
+    return bool(native.tp_stream_is_capturing(native.tp_stream_current(CURRENT)))
