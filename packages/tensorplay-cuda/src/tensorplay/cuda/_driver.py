@@ -18,15 +18,14 @@ from ._visible import visible
 
 SONAME = "libcuda.so.1"
 
-_CHILD = """
-import ctypes, sys
-cuda = ctypes.CDLL("libcuda.so.1")
+_CHILD = f"""
+import ctypes
+cuda = ctypes.CDLL({SONAME!r})
 count = ctypes.c_int(0)
 status = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
 print(0 if status else count.value)
 """
 _CHILD_LIMIT_S = 60.0
-
 
 # Made by the driver's part in the kernel, which containers share with their host.
 _CONTROL = "/dev/nvidiactl"

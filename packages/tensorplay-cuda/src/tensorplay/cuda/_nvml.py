@@ -1,4 +1,4 @@
-"""What NVML, the driver's library for management, tells without a start of CUDA."""
+"""What NVML, the driver's library for management, tells without a start of CUDA; it is never required."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ _T = TypeVar("_T")
 
 def uuids() -> list[str] | None:
     """Identifiers of the machine's GPUs in NVML's order; None when NVML cannot say which CUDA will see."""
-    return _ask(_uuids)
+    return ask(_uuids)
 
 
 def release() -> str | None:
     """The driver's own version, ``"580.95.05"``; None when NVML does not say."""
-    return _ask(_release)
+    return ask(_release)
 
 
-def _ask(question: Callable[[ctypes.CDLL], _T | None]) -> _T | None:
+def ask(question: Callable[[ctypes.CDLL], _T | None]) -> _T | None:
+    """The answer of a function that gets NVML; None where NVML, or a function of it, is not there."""
     try:
         nvml = ctypes.CDLL(SONAME)
         if nvml.nvmlInit_v2():

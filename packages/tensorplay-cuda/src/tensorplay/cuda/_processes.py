@@ -1,4 +1,4 @@
-"""What other processes hold of a device, as NVML tells where it is there; never required.
+"""What other processes hold of a device, as NVML tells where it is there.
 
 In a container NVML shows the processes of the container only, or numbers of the host; memory of a process that it may
 not look into is left out.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+
+from . import _driver, _nvml
 
 _BUS_ID_NBYTES = 32
 _MOST = 64
@@ -34,23 +36,18 @@ def others(index: int) -> dict[int, int]:
         A device of this process, which has started the driver.
     """
     try:
-        cuda, nvml = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvidia-ml.so.1")
+        cuda = ctypes.CDLL(_driver.SONAME)
         device, bus_id = ctypes.c_int(0), ctypes.create_string_buffer(_BUS_ID_NBYTES)
         if cuda.cuDeviceGet(ctypes.byref(device), index) or cuda.cuDeviceGetPCIBusId(bus_id, _BUS_ID_NBYTES, device):
             return {}
-        if nvml.nvmlInit_v2():
-            return {}
-        try:
-            found = _ask(nvml, bus_id)
-        finally:
-            nvml.nvmlShutdown()
     except (OSError, AttributeError):
         return {}
+    found = _nvml.ask(lambda nvml: _held(nvml, bus_id)) or {}
     found.pop(os.getpid(), None)
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def _ask(nvml: ctypes.CDLL, bus_id: ctypes.Array[ctypes.c_char]) -> dict[int, int]:
+def _held(nvml: ctypes.CDLL, bus_id: ctypes.Array[ctypes.c_char]) -> dict[int, int]:
     device, count, list_of = ctypes.c_void_p(), ctypes.c_uint(_MOST), (_Process * _MOST)()
     if nvml.nvmlDeviceGetHandleByPciBusId_v2(bus_id, ctypes.byref(device)):
         return {}
