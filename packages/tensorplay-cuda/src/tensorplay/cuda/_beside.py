@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._library import native
+from ._library import native, text_of
 from ._origins import warn_program
 from ._reports import name_of
 
@@ -16,7 +16,7 @@ def describe(graph: Any) -> str:
     if count == 0:
         return ""
     captured, other = (name_of(int(native.tp_stream_handle(s)), native.tp_stream_device(s)) for s in streams)
-    name = native.ffi.string(operation[0]).decode()
+    name = text_of(operation[0])
     pieces = "1 piece" if count == 1 else f"{count} pieces"
     return (
         f"{pieces} of work ran at once, and no replay repeats it: {name} was queued on {other}, which took no part in "

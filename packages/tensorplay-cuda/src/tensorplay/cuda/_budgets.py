@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, SupportsIndex
 
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
-from ._check import failure
-from ._library import native
+from ._check import check, not_null
+from ._library import native, text_of
 from ._limit import checked
 from ._shortage import NO_LIMIT
 
@@ -73,14 +73,14 @@ class memory_budget:  # noqa: N801 (used as a function)
         self._name = name
         self._scope: Any = None
         self._leave, self._release = native.tp_budget_leave, native.tp_budget_release
-        self._budget = _found(native.tp_budget_create(name.encode(), nbytes))
+        self._budget = not_null(native.tp_budget_create(name.encode(), nbytes))
 
     def __enter__(self) -> memory_budget:
         if self._scope is not None:
             raise StateError(
                 f"memory_budget: {self._name!r} is entered already; make another object for a second block"
             )
-        self._scope = _found(native.tp_budget_enter(self._budget))
+        self._scope = not_null(native.tp_budget_enter(self._budget))
         return self
 
     def __exit__(
@@ -108,17 +108,10 @@ def memory_budgets() -> dict[str, BudgetFigures]:
         room = count
         figures = native.ffi.new("tp_budget_figures_t[]", room)
         count = native.tp_budget_list(room, figures)
-    if count < 0:
-        raise failure()
-    return {native.ffi.string(one.name).decode(): _figures_of(one) for one in native.ffi.unpack(figures, count)}
+    check(count)
+    return {text_of(one.name): _figures_of(one) for one in native.ffi.unpack(figures, count)}
 
 
 def _figures_of(one: Any) -> BudgetFigures:
     limit = None if one.limit == NO_LIMIT else int(one.limit)
     return BudgetFigures(int(one.live), int(one.peak), int(one.requested), limit)
-
-
-def _found(pointer: Any) -> Any:
-    if not pointer:
-        raise failure()
-    return pointer

@@ -12,7 +12,7 @@ from typing import Any
 from tensorplay import _operands, _plugins, errors
 
 from . import _origins, _reports, _shortage
-from ._library import native
+from ._library import native, text_of
 from ._tables import STATUSES
 
 _CODES = {name: status for status, (name, _, _) in STATUSES.items()}
@@ -31,7 +31,7 @@ def failure() -> errors.TensorPlayError:
     _, exception, _ = STATUSES[status]
     if exception is None:
         return errors.InternalError("a function of libtensorplay failed and left no status")
-    text = _text(native.tp_error_text())
+    text = text_of(native.tp_error_text())
     kind: type[errors.TensorPlayError] = getattr(errors, exception)
     if issubclass(kind, errors.AcceleratorError):
         code = native.tp_error_cuda_code()
@@ -39,7 +39,7 @@ def failure() -> errors.TensorPlayError:
             native.tp_capture_note_place(f"{frame.f_code.co_filename}:{frame.f_lineno}".encode())
         if native.is_forked and code == _INITIALIZATION_ERROR:
             text += " (CUDA was started before this process was forked: use the start method 'spawn')"
-        return kind(text, code, _text(native.tp_error_cuda_name()), _text(native.tp_error_operation()))
+        return kind(text, code, text_of(native.tp_error_cuda_name()), text_of(native.tp_error_operation()))
     if status == _ORDER:
         return _reports.last()
     return _shortage.error_of(text) if status == _OUT_OF_MEMORY else kind(text)
@@ -49,6 +49,13 @@ def check(status: int) -> None:
     """Raises when a status, or a count that can be one, is negative."""
     if status < 0:
         raise failure()
+
+
+def not_null(pointer: Any) -> Any:
+    """An object of C; raises where it is NULL. Calls that programs make often ask for themselves."""
+    if not pointer:
+        raise failure()
+    return pointer
 
 
 def refused(answer: Any, method: str, arguments: tuple[Any, ...]) -> Any:
@@ -118,8 +125,3 @@ def _explain(method: str, arguments: tuple[Any, ...]) -> None:
     explanation = getattr(_operands, method, None)  # There is none for methods that take any argument.
     if explanation is not None:
         explanation(*arguments)
-
-
-def _text(pointer: Any) -> str:
-    found: bytes = native.ffi.string(pointer)
-    return found.decode(errors="replace")

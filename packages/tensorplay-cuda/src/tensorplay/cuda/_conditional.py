@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from tensorplay._tensor import Tensor
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
-from ._check import check, failure
+from ._check import check, not_null
 from ._library import native
 from .device import CURRENT
 
@@ -138,9 +138,7 @@ class Conditional:
 
     def _enter_body(self, pointer: Any) -> None:
         """Makes the body's stream current; NULL: the body did not begin."""
-        if not pointer:
-            raise failure()
-        self._bodies.append(native.tp_stream_enter(pointer))
+        self._bodies.append(native.tp_stream_enter(not_null(pointer)))
 
     def _leave_body(self) -> None:
         """Puts back the stream that was current before the innermost body, if any."""

@@ -12,7 +12,7 @@ from tensorplay._tensor import Tensor
 from tensorplay.errors import DTypeError, ExchangeError, InvalidArgumentError
 
 from . import _driver
-from ._check import check, failure
+from ._check import check, not_null
 from ._library import native
 from ._views import Views
 from .device import CURRENT
@@ -40,7 +40,7 @@ class Exchange(Views):
     """The exchange methods of `Backend`."""
 
     def dlpack_stream(self, index: int) -> int | None:
-        return int(native.tp_stream_handle(_found(native.tp_stream_current(index)))) or LEGACY
+        return int(native.tp_stream_handle(not_null(native.tp_stream_current(index)))) or LEGACY
 
     def export_dlpack(self, tensor: Tensor, stream: int | None, is_versioned: bool, flags: int) -> object:
         check_export()
@@ -48,16 +48,12 @@ class Exchange(Views):
         if stream != _NO_ORDER:
             consumer = _stream(native.tp_tensor_device(tensor._impl), LEGACY if stream is None else stream)
         managed = native.tp_dlpack_export(tensor._impl, consumer, is_versioned, flags)
-        if not managed:
-            raise failure()
-        return _capsule.new(int(native.ffi.cast("uintptr_t", managed)), is_versioned, native.tp_capsule_end())
+        return _capsule.new(int(native.ffi.cast("uintptr_t", not_null(managed))), is_versioned, native.tp_capsule_end())
 
     def import_dlpack(self, managed: int, is_versioned: bool) -> tuple[Tensor, int]:
         flags = native.ffi.new("uint64_t *")
         impl = native.tp_dlpack_import(native.ffi.cast("void *", managed), is_versioned, flags)
-        if not impl:
-            raise failure()
-        return self.wrap(impl), int(flags[0])
+        return self.wrap(not_null(impl)), int(flags[0])
 
     def cuda_array_interface(self, tensor: Tensor) -> dict[str, Any]:
         if tensor.dtype is _dtype.bfloat16:
@@ -99,12 +95,10 @@ class Exchange(Views):
         finally:
             if not impl:
                 ctypes.pythonapi.Py_DecRef(ctypes.py_object(producer))
-        if not impl:
-            raise failure()
-        made = self.wrap(impl)
+        made = self.wrap(not_null(impl))
         if stream is not None and made.numel():
             index = native.tp_tensor_device(impl)
-            check(native.tp_stream_wait_stream(_found(native.tp_stream_current(index)), _stream(index, stream)))
+            check(native.tp_stream_wait_stream(not_null(native.tp_stream_current(index)), _stream(index, stream)))
         return made, _READ_ONLY if is_read_only else 0
 
 
@@ -114,10 +108,4 @@ def _stream(index: int, number: int) -> Any:
         raise DTypeError(f"got stream {number!r}, expected an integer")
     if not 0 < number < 2**64:
         raise InvalidArgumentError(f"got stream {number}, expected 1, 2 or a stream's handle")
-    return _found(native.tp_stream_external(index, number))
-
-
-def _found(pointer: Any) -> Any:
-    if not pointer:
-        raise failure()
-    return pointer
+    return not_null(native.tp_stream_external(index, number))

@@ -10,7 +10,7 @@ from tensorplay import _plugins
 from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
 
 from . import _beside, _launches, _stage
-from ._check import check, failure
+from ._check import check, failure, not_null
 from ._conditional import Conditional, capturing
 from ._current import StreamContext
 from ._library import native
@@ -46,9 +46,7 @@ class CUDAGraph(Conditional):
         self._context: StreamContext | None = None
         self._bodies = []
         _plugins.get("cuda")  # It comes with a seed that may wait for it, which is not for a capture to set.
-        self._pointer = native.tp_graph_create()
-        if not self._pointer:
-            raise failure()
+        self._pointer = not_null(native.tp_graph_create())
 
     def __del__(self) -> None:
         if self._pointer:
@@ -160,10 +158,7 @@ class CUDAGraph(Conditional):
 
     def pool(self) -> PoolId:
         """The id of the graph's pool, for other captures (`tp_graph_mempool`)."""
-        found = native.tp_graph_mempool(self._pointer)
-        if not found:
-            raise failure()
-        return PoolId(found)
+        return PoolId(not_null(native.tp_graph_mempool(self._pointer)))
 
     @property
     def pool_id(self) -> PoolId:
@@ -235,9 +230,7 @@ def _pool_id(pool: Any) -> PoolId:
         return pool.pool()
     try:
         first, second = pool
-        found = native.tp_mempool_find(first, second)
+        pointer = native.tp_mempool_find(first, second)
     except (TypeError, ValueError, OverflowError):
         raise DTypeError(f"capture_begin: got pool {pool!r}, expected a pool's id or a graph") from None
-    if not found:
-        raise failure()
-    return PoolId(found)
+    return PoolId(not_null(pointer))

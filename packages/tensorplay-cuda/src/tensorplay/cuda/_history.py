@@ -13,7 +13,7 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 from . import _origins, _reading
 from . import _settings as _allocator_settings
 from ._check import check
-from ._library import native
+from ._library import native, text_of
 from ._tables import TRACE_ACTIONS
 from .device import DeviceArgument, device_index
 
@@ -178,7 +178,7 @@ def _settings() -> dict[str, Any]:
     found = _allocator_settings.current()
     *below, rest = found.roundup_power2_divisions
     return {
-        "PYTORCH_CUDA_ALLOC_CONF": _allocator_settings.text_of(found),
+        "PYTORCH_CUDA_ALLOC_CONF": text_of(found.text),
         "max_split_size": _limit(found.max_split_size),
         "garbage_collection_threshold": found.garbage_collection_threshold,
         "expandable_segments": bool(found.expandable_segments),

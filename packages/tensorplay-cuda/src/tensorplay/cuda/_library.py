@@ -109,6 +109,11 @@ class Starter:
         native.is_forked = native.is_started
 
 
+def text_of(characters: Any) -> str:
+    """A text of C, whose bytes may be anything."""
+    return str(native.ffi.string(characters), errors="replace")
+
+
 starter = Starter()
 native = cast(Native, ModuleType("tensorplay.cuda.native"))
 native.__dict__.update(at_start=[], is_started=False, is_forked=False, choice=starter.choice, __getattr__=starter.find)

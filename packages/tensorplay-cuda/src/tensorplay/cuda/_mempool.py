@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
-from ._check import failure
+from ._check import check, not_null
 from ._history import memory_snapshot
 from ._library import native
 from .device import DeviceArgument, device_index
@@ -145,9 +145,7 @@ def use_mem_pool(pool: MemPool, device: DeviceArgument = None) -> Iterator[None]
     """
     if not isinstance(pool, MemPool):
         raise DTypeError(f"use_mem_pool: got {pool!r}, expected a MemPool")
-    scope = native.tp_mempool_enter(pool._id._pool, device_index(device))
-    if not scope:
-        raise failure()
+    scope = not_null(native.tp_mempool_enter(pool._id._pool, device_index(device)))
     try:
         yield
     finally:
@@ -166,13 +164,9 @@ def reserved_by_pool(device: int) -> dict[tuple[int, int], int]:
         room = count
         figures = native.ffi.new("tp_mempool_figures_t[]", room)
         count = native.tp_mempool_list(device, room, figures)
-    if count < 0:
-        raise failure()
+    check(count)
     return {(one.id[0], one.id[1]): one.reserved for one in native.ffi.unpack(figures, count)} if count else {}
 
 
 def _made(flags: int, functions: list[Any]) -> PoolId:
-    pool = native.tp_mempool_create(flags, *functions)
-    if not pool:
-        raise failure()
-    return PoolId(pool)
+    return PoolId(not_null(native.tp_mempool_create(flags, *functions)))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
-from ._check import failure
+from ._check import not_null
 from ._library import native
 from ._origins import Frames
 from ._tables import TRACE_ACTIONS
@@ -43,9 +43,7 @@ def origins(device: int) -> set[int]:
 
 def _read(device: int, with_entries: bool) -> list[Iterator[tuple[Any, ...]]]:
     """Rows of the blocks, the segments and the entries; the last number of each is its origin."""
-    taken = native.tp_memory_snapshot_take(device, with_entries)
-    if not taken:
-        raise failure()
+    taken = not_null(native.tp_memory_snapshot_take(device, with_entries))
     try:
         return [
             _rows(taken.blocks, taken.block_count, 5),

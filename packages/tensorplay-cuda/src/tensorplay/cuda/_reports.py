@@ -7,7 +7,7 @@ from typing import Any
 from tensorplay.errors import OrderError
 
 from . import _origins
-from ._library import native
+from ._library import native, text_of
 
 _VERBS = ("reads", "writes")
 
@@ -30,7 +30,7 @@ def take() -> list[OrderError]:
 
 def _error_of(report: Any) -> OrderError:
     frames = _origins.Frames()
-    operations = tuple(native.ffi.string(name).decode() for name in report.operations)
+    operations = tuple(text_of(name) for name in report.operations)
     streams = tuple(int(native.tp_stream_handle(stream)) for stream in report.streams)
     devices = tuple(int(native.tp_stream_device(stream)) for stream in report.streams)
     places = tuple(_place(frames[origin]) for origin in report.origins)

@@ -7,7 +7,7 @@ from typing import Any
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check
-from ._library import native
+from ._library import native, text_of
 
 
 def set_allocator_settings(settings: str) -> None:
@@ -37,7 +37,8 @@ def set_allocator_settings(settings: str) -> None:
 
 def get_allocator_settings() -> str:
     """The text that is in force: what `set_allocator_settings` takes to bring the same settings back."""
-    return text_of(current())
+    settings = current()  # whose text goes with it
+    return text_of(settings.text)
 
 
 def get_allocator_backend() -> str:
@@ -50,8 +51,3 @@ def current() -> Any:
     found = native.ffi.new("tp_memory_settings_t *")
     native.tp_memory_get_settings(found)
     return found
-
-
-def text_of(settings: Any) -> str:
-    text: bytes = native.ffi.string(settings.text)
-    return text.decode()

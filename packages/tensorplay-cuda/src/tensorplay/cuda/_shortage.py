@@ -16,7 +16,7 @@ from typing import Any
 from tensorplay.errors import DTypeError, HostMemoryError, OutOfMemoryError
 
 from . import _origins, _processes
-from ._library import native
+from ._library import native, text_of
 
 NO_LIMIT = 2**64 - 1  # TP_NO_LIMIT
 _CURRENT = -1  # TP_DEVICE_CURRENT
@@ -94,7 +94,7 @@ def error_of(text: str) -> OutOfMemoryError:
     places = _places(found.device)
     processes = {} if native.tp_table_has_emulated() else _processes.others(found.device)
     if found.budget.name[0] != b"\0":
-        facts["budget"] = _text(found.budget.name)
+        facts["budget"] = text_of(found.budget.name)
         facts["budget_live"], facts["budget_limit"] = int(found.budget.live), int(found.budget.limit)
     return OutOfMemoryError(
         text
@@ -175,8 +175,3 @@ def _named(words: str, sizes: dict[str, int]) -> str:
         return ""
     named = [f"{name} ({nbytes / 2**20:.2f} MiB)" for name, nbytes in list(sizes.items())[:_MOST_NAMED]]
     return f" {words} {', '.join(named)}."
-
-
-def _text(characters: Any) -> str:
-    found: bytes = native.ffi.string(characters)
-    return found.decode(errors="replace")

@@ -8,7 +8,7 @@ from typing import Any
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check
-from ._library import native
+from ._library import native, text_of
 from ._origins import warn_program
 
 _MODES = {"default": 0, "warn": 1, "error": 2}  # TP_WAIT_SILENT, TP_WAIT_TOLD, TP_WAIT_REFUSED
@@ -57,7 +57,7 @@ def _apply() -> None:
 def _warn(operation: Any) -> int:
     """C's hook: 1 when a filter has made an error of the warning."""
     try:
-        warn_program(f"{native.ffi.string(operation).decode()}: waits for the device")
+        warn_program(f"{text_of(operation)}: waits for the device")
     except UserWarning:
         return 1
     return 0

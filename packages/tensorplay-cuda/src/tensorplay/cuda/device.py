@@ -18,7 +18,7 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from . import _select
 from ._check import check
-from ._library import native
+from ._library import native, text_of
 
 DeviceArgument = Device | str | SupportsIndex | None
 
@@ -112,7 +112,7 @@ def get_device_properties(device: DeviceArgument = None) -> DeviceProperties:
     found = native.ffi.new("tp_device_properties_t *")
     check(native.tp_device_get_properties(index, found))
     return DeviceProperties(
-        name=native.ffi.string(found.name).decode(),
+        name=text_of(found.name),
         total_memory=found.total_memory,
         major=found.major,
         minor=found.minor,

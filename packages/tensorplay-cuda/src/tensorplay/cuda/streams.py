@@ -13,7 +13,7 @@ from typing import Any
 from tensorplay._device import Device
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
-from ._check import check, failure
+from ._check import check, failure, not_null
 from ._exchange import check_export
 from ._library import native
 from .device import CURRENT, DeviceArgument, device_index
@@ -226,11 +226,9 @@ class Event:
             raise DTypeError(f"from_ipc_handle: got {type(handle).__name__}, expected bytes")
         if len(handle) != _HANDLE_NBYTES:
             raise InvalidArgumentError(f"from_ipc_handle: got {len(handle)} bytes, expected {_HANDLE_NBYTES}")
-        found = object.__new__(cls)
-        found._pointer = native.tp_event_from_ipc_handle(index, handle)
-        if not found._pointer:
-            raise failure()
-        return found
+        made = object.__new__(cls)
+        made._pointer = not_null(native.tp_event_from_ipc_handle(index, handle))
+        return made
 
     def ipc_handle(self) -> bytes:
         """What other processes open the event by (`tp_event_ipc_handle`); for events with `interprocess` only.
@@ -323,10 +321,7 @@ def _handle_of(given: object) -> int | None:
 def _external(operation: str, index: int, handle: int) -> Any:
     if not 0 <= handle < 2**64:
         raise InvalidArgumentError(f"{operation}: got handle {handle}, expected 0 or more, and at most 64 bits")
-    pointer = native.tp_stream_external(index, handle)
-    if not pointer:
-        raise failure()
-    return pointer
+    return not_null(native.tp_stream_external(index, handle))
 
 
 def get_stream_from_external(data_ptr: int, device: DeviceArgument = None) -> ExternalStream:
