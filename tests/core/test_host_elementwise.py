@@ -183,7 +183,9 @@ def test_functions_are_exact_to_a_few_last_places(op: str, dtype: Any) -> None:
     expected = np.array([EXACT[op](value) for value in x.tolist()])
     found = UNARY[op](x)
     assert found.dtype == dtype
-    np.testing.assert_allclose(found, expected, rtol=4 * float(np.finfo(dtype).eps), atol=0)
+    # The two factors of the tail, and what C finds, are rounded as well.
+    places = 6 if op in ("erfc", "gelu") else 4
+    np.testing.assert_allclose(found, expected, rtol=places * float(np.finfo(dtype).eps), atol=0)
 
 
 def test_tails_do_not_cancel() -> None:

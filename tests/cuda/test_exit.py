@@ -1,12 +1,14 @@
-"""The end of a process: its own exit code, and nothing said."""
+"""The end of a process: its own exit code, and nothing said. TENSORPLAY_EXITS says how often each end is tried."""
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
 from helpers import fresh
 
+EXITS = int(os.environ.get("TENSORPLAY_EXITS", "3"))
 ALIVE = """
     import atexit, sys, threading, time
     import tensorplay as tp
@@ -156,13 +158,13 @@ ACTS = {
 @pytest.mark.parametrize("end", ENDS)
 def test_exit_is_silent(gpu: None, end: str) -> None:
     code, status = ENDS[end]
-    for _ in range(3):
+    for _ in range(EXITS):
         done = fresh.start(ALIVE + "    " + code.strip())
         assert (done.returncode, done.stderr) == (status, "")
 
 
 @pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(EXITS))
 def test_the_order_of_destruction_does_not_matter(gpu: None, act: str, seed: int) -> None:
     names = sorted(HELD)
     random.Random(seed).shuffle(names)

@@ -1,7 +1,7 @@
 """The error function and its complement, which NumPy lacks.
 
 W. J. Cody, "Rational Chebyshev approximations for the error function", Mathematics of Computation 23
-(1969): three ranges, relative error below 1e-15 in float64.
+(1969): three ranges, relative error of about 1e-15 in float64.
 """
 
 from __future__ import annotations
