@@ -843,8 +843,9 @@ TP_API int64_t tp_graph_node_count(tp_graph_t *graph);
  * first of them was queued, and its name, which is not the caller's to free. */
 TP_API int64_t tp_graph_work_beside(tp_graph_t *graph, tp_stream_t **out_streams, const char **out_operation);
 
-/* Runs the graph once; stream: NULL for the current one of the graph's device. Queued. Status: STATE when nothing was
- * captured, DEVICE for a stream of another device. */
+/* Runs the graph once; stream: NULL for the current one of the graph's device. Queued. All launches of a graph, of this
+ * and the next function, run one after the other, whatever their streams. Status: STATE when nothing was captured,
+ * DEVICE for a stream of another device. */
 TP_API tp_status_t tp_graph_replay(tp_graph_t *graph, tp_stream_t *stream);
 
 /* Writes each input onto its static input, as tp_tensor_copy of one pair after the other, and runs the graph once, on

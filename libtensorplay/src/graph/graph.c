@@ -27,7 +27,7 @@ void tp__graph_discard(tp_graph_t *graph) {
   tp__draws_forget(&graph->draws);
   if (graph->mempool) tp__mempool_drop(graph->mempool);
   tp__watch_forget(&graph->watch);
-  tp__order_drop(graph->exec.point);
+  tp__order_drop(graph->last_point);
   tp__stage_drop(graph->stage);
   memset(&graph->state, 0, sizeof *graph - offsetof(struct tp_graph, state)); /* all that the lock guards */
 }

@@ -43,8 +43,7 @@ typedef struct tp__body {
 /* An executable graph. CUDA runs its launches one after the other, whatever their streams. */
 typedef struct tp__exec {
   cudaGraphExec_t cuda;
-  cudaGraphNode_t setter;             /* the draws' one, or its counterpart in a clone */
-  _Atomic(tp__order_point_t *) point; /* the last launch */
+  cudaGraphNode_t setter; /* the draws' one, or its counterpart in a clone */
 } tp__exec_t;
 
 typedef struct tp__stage tp__stage_t;
@@ -67,6 +66,9 @@ struct tp_graph {
   cudaGraph_t graph;
   tp__exec_t exec;
   tp__stage_t *stage;     /* for tp_graph_stage_and_launch; NULL before its first use */
+  tp_stream_t *last_stream;    /* of the last launch, or of what was queued for the next one; NULL before */
+  const tp__exec_t *last_exec; /* that was launched; NULL: what was queued last is something else */
+  _Atomic(tp__order_point_t *) last_point; /* the last launch */
 };
 
 /* ---- graph.c ---- */
@@ -83,7 +85,10 @@ tp_status_t tp__edges_hasten(cudaGraph_t graph, int32_t device, const char *oper
 /* Whether it can be launched on the stream, where NULL becomes the current one; enters the device. Status: STATE,
  * DEVICE. */
 tp_status_t tp__graph_ready(const tp_graph_t *graph, tp_stream_t **stream, const char *operation);
-/* Launches one of its executable graphs, which touches all that. */
+/* What is queued on the stream next comes behind all launches of the graph so far: work, or a launch of `exec` if it is
+ * not NULL. Status: STATE, CUDA. */
+tp_status_t tp__graph_follow(tp_graph_t *graph, const tp__exec_t *exec, tp_stream_t *stream, const char *operation);
+/* Launches one of its executable graphs, which touches all that, behind the former launches of both. */
 tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count, const tp__touch_t *touches,
                              tp_stream_t *stream, const char *operation);
 

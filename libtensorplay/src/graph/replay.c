@@ -1,4 +1,4 @@
-/* Replays: one call of CUDA each. */
+/* Replays: one call of CUDA each, where the stream is that of the last one. */
 #include "graph.h"
 
 tp_status_t tp__graph_ready(const tp_graph_t *graph, tp_stream_t **stream, const char *operation) {
@@ -17,12 +17,40 @@ tp_status_t tp__graph_ready(const tp_graph_t *graph, tp_stream_t **stream, const
   return tp__device_enter(graph->device, operation);
 }
 
+/* An event for each launch would cost as much as all else of it. So it is recorded when it is needed, and stands for
+ * all that the other stream holds by now. */
+static tp_status_t wait_for_last(const tp_graph_t *graph, tp_stream_t *stream, const char *operation) {
+  tp_stream_t *last = graph->last_stream;
+  if (!last || last == stream) return TP_OK;
+  if (tp_stream_is_capturing(last))
+    return tp__error_set(TP_STATE, operation,
+                         "the graph was last launched on stream %#llx of cuda:%d, which is captured now, so that "
+                         "another stream cannot wait for it: launch when that capture has ended",
+                         (unsigned long long)tp_stream_handle(last), tp_stream_device(last));
+  return tp_stream_wait_stream(stream, last);
+}
+
+tp_status_t tp__graph_follow(tp_graph_t *graph, const tp__exec_t *exec, tp_stream_t *stream, const char *operation) {
+  if (exec && exec == graph->last_exec) return TP_OK;
+  TP_TRY(wait_for_last(graph, stream, operation));
+  graph->last_stream = stream;
+  graph->last_exec = NULL;
+  return TP_OK;
+}
+
 tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count, const tp__touch_t *touches,
                              tp_stream_t *stream, const char *operation) {
-  tp__order_wait_point(stream, &exec->point);
+  TP_TRY(tp__graph_follow(graph, exec, stream, operation));
+  tp__order_wait_point(stream, &graph->last_point);
   TP_TRY(tp__watch(stream, count, touches, operation));
-  TP_TRY(tp__draws_launch(&graph->draws, exec->cuda, exec->setter, stream, operation));
-  tp__order_record(&exec->point, stream);
+  tp_status_t status = tp__draws_launch(&graph->draws, exec->cuda, exec->setter, stream, operation);
+  if (status) { /* it may be queued all the same */
+    (void)tp__graph_follow(graph, NULL, stream, operation);
+    return status;
+  }
+  graph->last_stream = stream;
+  graph->last_exec = exec;
+  tp__order_record(&graph->last_point, stream);
   if (graph->hold) TP_TRY(tp__hold_launched(graph->hold, stream, operation));
   return tp__stream_settle(stream, operation);
 }

@@ -199,9 +199,10 @@ static tp_status_t list_touches(const tp_graph_t *graph, const tp_stage_table_t 
 }
 
 /* The kernel by itself. */
-static tp_status_t launch_kernel(const tp_graph_t *graph, const tp_stage_table_t *table, tp_stream_t *stream) {
+static tp_status_t launch_kernel(tp_graph_t *graph, const tp_stage_table_t *table, tp_stream_t *stream) {
   tp__touch_t *touches;
   int32_t count;
+  TP_TRY(tp__graph_follow(graph, NULL, stream, operation));
   TP_TRY(list_touches(graph, table, false, &touches, &count));
   tp_status_t status = tp__watch(stream, count, touches, operation);
   free(touches);
@@ -291,7 +292,6 @@ void tp__stage_drop(tp__stage_t *stage) {
   if (stage->exec.cuda) (void)cudaGraphExecDestroy(stage->exec.cuda);
   if (stage->graph) (void)cudaGraphDestroy(stage->graph);
   tp__capture_restore(mode);
-  tp__order_drop(stage->exec.point);
   free(stage);
 }
 
@@ -350,6 +350,7 @@ static tp_status_t copy_some(tp_graph_t *graph, int32_t count, tp_tensor_t *cons
   batch->table.count = 0;
   for (int32_t i = 0; i < count; i++) {
     if (tangled || !is_plain(targets[i], sources[i], graph->device)) {
+      TP_TRY(tp__graph_follow(graph, NULL, stream, operation));
       TP_TRY(tp_tensor_copy(targets[i], sources[i]));
       continue;
     }
