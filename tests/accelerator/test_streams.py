@@ -72,7 +72,7 @@ def test_what_is_no_stream_is_refused(here: Place, stream: object) -> None:
 
 def test_a_backend_without_streams_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     host = tensorplay.zeros(1)._backend
-    monkeypatch.setattr("tensorplay.accelerator._current.accelerator", lambda: host)
+    monkeypatch.setattr("tensorplay._plugins.accelerator", lambda: host)
     for call in (accelerator.current_stream, lambda: accelerator.set_stream(None)):
         with pytest.raises(BackendUnavailableError, match="the backend of type 'cpu' has no streams"):
             call()

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import _dispatch, _plugins
-from .errors import BackendUnavailableError, InvalidArgumentError
+from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from ._backend import Backend
     from ._device import Device
     from ._dtype import DType
     from ._tensor import Tensor
@@ -32,15 +31,8 @@ def empty(shape: Sequence[int], dtype: DType, device: Device) -> Tensor:
     """
     if device.type != "cpu":
         raise InvalidArgumentError(f"pin_memory: got device {device}, expected cpu: memory of the host is pinned")
-    backend = _plugins.loaded_accelerator() or _load_accelerator()
+    backend = _plugins.loaded_accelerator() or _plugins.needed("pin_memory: an accelerator pins memory")
     return backend.empty_pinned(shape, dtype)
-
-
-def _load_accelerator() -> Backend:
-    kind = _plugins.accelerator_type()
-    if kind is None:
-        raise BackendUnavailableError(f"pin_memory: an accelerator pins memory: {_plugins.no_accelerator()}")
-    return _plugins.get(kind)
 
 
 def pin_memory(self: Tensor) -> Tensor:

@@ -149,9 +149,29 @@ def no_accelerator() -> str:
     )
 
 
+def accelerator() -> Backend | None:
+    """The accelerator's backend, imported now if need be; None without one, and raises as `accelerator_type` does."""
+    kind = accelerator_type()
+    return None if kind is None else _backends.get(kind) or get(kind)
+
+
 def loaded_accelerator() -> Backend | None:
     """The accelerator's backend, where something has imported it."""
     return _backends.get(accelerator_type() or "")
+
+
+def needed(operation: str) -> Backend:
+    """The accelerator's backend.
+
+    Raises
+    ------
+    BackendUnavailableError
+        A RuntimeError, if there is none.
+    """
+    backend = accelerator()
+    if backend is None:
+        raise BackendUnavailableError(f"{operation}: {no_accelerator()}")
+    return backend
 
 
 def place(device: DeviceLike | None) -> tuple[Backend, Device]:

@@ -112,11 +112,8 @@ def _host() -> Backend:
 def _generators(devices: Iterable[DeviceLike] | None, kind: str | None) -> list[tuple[Backend, int]]:
     """Backends and indices of the devices named."""
     if devices is None:
-        kind = _plugins.accelerator_type() if kind is None else kind
-        if kind is None:
-            return []
-        backend = _plugins.get(kind)
-        return [(backend, index) for index in range(backend.device_count())]
+        backend = _plugins.accelerator() if kind is None else _plugins.get(kind)
+        return [] if backend is None else [(backend, index) for index in range(backend.device_count())]
     found = []
     for device in devices:
         is_bare = kind is not None and isinstance(device, int) and not isinstance(device, bool)

@@ -10,10 +10,10 @@ from typing import Any
 from tensorplay._backend import Backend
 from tensorplay._device import Device, DeviceLike
 from tensorplay._dtype import DType
-from tensorplay._plugins import accelerator_type
+from tensorplay._plugins import accelerator, accelerator_type, needed
 from tensorplay.errors import BackendUnavailableError, InvalidArgumentError
 
-from ._current import accelerator, named_index, needed, on_device
+from ._arguments import named_index, on_device
 
 
 def current_accelerator(check_available: bool = False) -> Device | None:

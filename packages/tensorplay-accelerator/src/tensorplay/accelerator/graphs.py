@@ -11,9 +11,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Any
 
+from tensorplay._plugins import needed
 from tensorplay._tensor import Tensor
-
-from ._current import needed
 
 __all__ = ["Graph", "graph_pool_handle"]
 

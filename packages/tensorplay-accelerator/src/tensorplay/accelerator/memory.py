@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from tensorplay._device import DeviceLike
+from tensorplay._plugins import accelerator
 
-from ._current import accelerator, index_or_none, on_device
+from ._arguments import index_or_none, on_device
 
 __all__ = [
     "empty_cache",

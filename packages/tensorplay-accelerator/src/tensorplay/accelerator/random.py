@@ -12,12 +12,12 @@ from typing import SupportsIndex
 
 from tensorplay._backend import Backend
 from tensorplay._device import DeviceLike
-from tensorplay._plugins import seed_backend
+from tensorplay._plugins import accelerator, needed, seed_backend
 from tensorplay._rng_state import packed, seed_by_chance, seed_number, unpacked, unpacked_all
 from tensorplay._tensor import Tensor
 from tensorplay.random import fork_rng
 
-from ._current import accelerator, needed, on_device
+from ._arguments import on_device
 from .device import device_count
 
 __all__ = [

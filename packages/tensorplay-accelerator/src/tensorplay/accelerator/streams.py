@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplay._device import DeviceLike
+from tensorplay._plugins import needed
 from tensorplay._streams import Stream
 
-from ._current import needed, on_device
+from ._arguments import on_device
 
 
 def current_stream(device: DeviceLike | None = None) -> Stream:

@@ -1,4 +1,4 @@
-"""Which backend is the accelerator, and what a device argument means to it."""
+"""What a device argument means to the accelerator."""
 
 from __future__ import annotations
 
@@ -6,34 +6,8 @@ from operator import index
 
 from tensorplay._backend import Backend
 from tensorplay._device import Device, DeviceLike
-from tensorplay._plugins import accelerator_type, get, no_accelerator
-from tensorplay.errors import BackendUnavailableError, DTypeError, InvalidArgumentError
-
-
-def accelerator() -> Backend | None:
-    """The accelerator's backend; None without one.
-
-    Raises
-    ------
-    BackendUnavailableError
-        ``TENSORPLAY_ACCELERATOR`` names one that is not there.
-    """
-    kind = accelerator_type()
-    return None if kind is None else get(kind)
-
-
-def needed(operation: str) -> Backend:
-    """The accelerator's backend.
-
-    Raises
-    ------
-    BackendUnavailableError
-        A RuntimeError, if there is none.
-    """
-    backend = accelerator()
-    if backend is None:
-        raise BackendUnavailableError(f"{operation}: {no_accelerator()}")
-    return backend
+from tensorplay._plugins import needed
+from tensorplay.errors import DTypeError, InvalidArgumentError
 
 
 def index_or_none(operation: str, device: DeviceLike | None) -> int | None:
