@@ -8,15 +8,17 @@ from .module import Module
 
 
 class _InPlace(Module):
-    """A nonlinearity that may write its result into its input."""
+    """A nonlinearity that may write its result into its input; `_shown` are the arguments that `repr` always shows."""
+
+    _shown: tuple[str, ...] = ()
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
     def extra_repr(self) -> str:
-        """The argument, where it is not the default."""
-        return "inplace=True" if self.inplace else ""
+        shown = [f"{name}={getattr(self, name)}" for name in self._shown]
+        return ", ".join([*shown, "inplace=True"] if self.inplace else shown)
 
 
 class ReLU(_InPlace):
@@ -58,6 +60,8 @@ class LeakyReLU(_InPlace):
         Whether the result is written into the input.
     """
 
+    _shown = ("negative_slope",)
+
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.negative_slope = negative_slope
@@ -65,10 +69,6 @@ class LeakyReLU(_InPlace):
     def forward(self, input: Tensor) -> Tensor:
         """Any shape to the same shape."""
         return functional.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
-        return ", ".join(filter(None, (f"negative_slope={self.negative_slope}", super().extra_repr())))
 
 
 class ELU(_InPlace):
@@ -82,6 +82,8 @@ class ELU(_InPlace):
         Whether the result is written into the input.
     """
 
+    _shown = ("alpha",)
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
@@ -89,10 +91,6 @@ class ELU(_InPlace):
     def forward(self, input: Tensor) -> Tensor:
         """Any shape to the same shape."""
         return functional.elu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
-        return ", ".join(filter(None, (f"alpha={self.alpha}", super().extra_repr())))
 
 
 class SELU(_InPlace):
@@ -120,6 +118,8 @@ class CELU(_InPlace):
         Whether the result is written into the input.
     """
 
+    _shown = ("alpha",)
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
@@ -127,10 +127,6 @@ class CELU(_InPlace):
     def forward(self, input: Tensor) -> Tensor:
         """Any shape to the same shape."""
         return functional.celu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
-        return ", ".join(filter(None, (f"alpha={self.alpha}", super().extra_repr())))
 
 
 class GELU(Module):
@@ -151,7 +147,6 @@ class GELU(Module):
         return functional.gelu(input, self.approximate)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"approximate={self.approximate!r}"
 
 
@@ -222,6 +217,8 @@ class Hardtanh(_InPlace):
         Whether the result is written into the input.
     """
 
+    _shown = ("min_val", "max_val")
+
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.min_val = min_val
@@ -230,10 +227,6 @@ class Hardtanh(_InPlace):
     def forward(self, input: Tensor) -> Tensor:
         """Any shape to the same shape."""
         return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
-    def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
-        return ", ".join(filter(None, (f"min_val={self.min_val}, max_val={self.max_val}", super().extra_repr())))
 
 
 class Softplus(Module):
@@ -257,7 +250,6 @@ class Softplus(Module):
         return functional.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
@@ -311,5 +303,4 @@ class GLU(Module):
         return functional.glu(input, self.dim)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"dim={self.dim}"

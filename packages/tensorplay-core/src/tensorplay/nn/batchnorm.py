@@ -8,6 +8,7 @@ from .._dtype import DType
 from .._tensor import Tensor
 from ..errors import InvalidArgumentError
 from . import functional, init
+from ._parameters import keep_as_is, parameter
 from .module import Module
 from .parameter import Parameter
 
@@ -43,14 +44,14 @@ class _BatchNorm(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
 
-        def vector(wanted: bool) -> Tensor | None:
-            return _creation.empty((num_features,), device=device, dtype=dtype) if wanted else None
+        self.weight = parameter((num_features,), device, dtype) if affine else None
+        self.bias = parameter((num_features,), device, dtype) if affine and bias else None
 
-        weight, shift = vector(affine), vector(affine and bias)
-        self.weight = None if weight is None else Parameter(weight)
-        self.bias = None if shift is None else Parameter(shift)
-        self.register_buffer("running_mean", vector(track_running_stats))
-        self.register_buffer("running_var", vector(track_running_stats))
+        def statistic() -> Tensor | None:
+            return _creation.empty((num_features,), device=device, dtype=dtype) if track_running_stats else None
+
+        self.register_buffer("running_mean", statistic())
+        self.register_buffer("running_var", statistic())
         batches = _creation.zeros((), device=device, dtype=_dtype.int64) if track_running_stats else None
         self.register_buffer("num_batches_tracked", batches)
         self.reset_parameters()
@@ -65,10 +66,7 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Sets weight to ones and bias to zeros, and the running statistics to mean 0 and variance 1."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        keep_as_is(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, channels, ...) to the same shape."""
@@ -93,7 +91,6 @@ class _BatchNorm(Module):
         )
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .. import _creation, _shape
+from .. import _shape
 from .._device import Device
 from .._dtype import DType
 from .._tensor import Tensor
 from ..errors import InvalidArgumentError
-from . import functional, init
+from . import functional
 from ._functional._arguments import choice, sizes
 from ._functional.convolution import around
+from ._parameters import draw, parameter
 from .module import Module
 from .parameter import Parameter
 
@@ -58,17 +59,13 @@ class _Convolution(Module):
         # Checks the padding, too.
         self._sides = around(name, padding, self.kernel_size, self.stride, self.dilation)
         shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(_creation.empty(shape, device=device, dtype=dtype))
-        self.bias = Parameter(_creation.empty((out_channels,), device=device, dtype=dtype)) if bias else None
+        self.weight = parameter(shape, device, dtype)
+        self.bias = parameter((out_channels,), device, dtype) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws weight and bias anew."""
-        fan_in = math.prod(self.weight.shape[1:])
-        bound = 1.0 / math.sqrt(fan_in) if fan_in else 0.0
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        draw(math.prod(self.weight.shape[1:]), self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, in_channels, ...) to (batch, out_channels, ...); the batch may be missing."""

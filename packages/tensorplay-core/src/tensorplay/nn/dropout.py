@@ -29,7 +29,6 @@ class Dropout(Module):
         return functional.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"p={self.p}, inplace={self.inplace}"
 
 

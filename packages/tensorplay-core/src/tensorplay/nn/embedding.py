@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .. import _creation
 from .._device import Device
 from .._dtype import DType
 from .._tensor import Tensor
 from ..errors import InvalidArgumentError
 from . import functional, init
+from ._parameters import parameter
 from .module import Module
 from .parameter import Parameter
 
@@ -48,7 +48,7 @@ class Embedding(Module):
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = Parameter(_creation.empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
+        self.weight = parameter((num_embeddings, embedding_dim), device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -83,6 +83,5 @@ class Embedding(Module):
         return layer
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from .. import _creation
 from .._device import Device
 from .._dtype import DType
 from .._tensor import Tensor
-from . import functional, init
+from . import functional
+from ._parameters import draw, parameter
 from .module import Module
 from .parameter import Parameter
 
@@ -48,23 +47,19 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(_creation.empty((out_features, in_features), device=device, dtype=dtype))
-        self.bias = Parameter(_creation.empty((out_features,), device=device, dtype=dtype)) if bias else None
+        self.weight = parameter((out_features, in_features), device, dtype)
+        self.bias = parameter((out_features,), device, dtype) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws weight and bias anew."""
-        bound = 1.0 / math.sqrt(self.in_features) if self.in_features > 0 else 0.0
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        draw(self.in_features, self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """(..., in_features) to (..., out_features)."""
         return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
@@ -104,24 +99,19 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(_creation.empty(shape, device=device, dtype=dtype))
-        self.bias = Parameter(_creation.empty((out_features,), device=device, dtype=dtype)) if bias else None
+        self.weight = parameter((out_features, in1_features, in2_features), device, dtype)
+        self.bias = parameter((out_features,), device, dtype) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws weight and bias anew."""
-        bound = 1.0 / math.sqrt(self.in1_features) if self.in1_features > 0 else 0.0
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        draw(self.in1_features, self.weight, self.bias)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """(..., in1_features) and (..., in2_features) to (..., out_features)."""
         return functional.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}"
         return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"
 

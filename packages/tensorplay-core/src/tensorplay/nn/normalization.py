@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import _creation
 from .._device import Device
 from .._dtype import DType
 from .._tensor import Tensor
 from ..errors import InvalidArgumentError
-from . import functional, init
+from . import functional
+from ._parameters import keep_as_is, parameter
 from .module import Module
 from .parameter import Parameter
 
@@ -53,27 +53,19 @@ class LayerNorm(Module):
         self.normalized_shape = shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-
-        def parameter(wanted: bool) -> Parameter | None:
-            return Parameter(_creation.empty(shape, device=device, dtype=dtype)) if wanted else None
-
-        self.weight = parameter(elementwise_affine)
-        self.bias = parameter(elementwise_affine and bias)
+        self.weight = parameter(shape, device, dtype) if elementwise_affine else None
+        self.bias = parameter(shape, device, dtype) if elementwise_affine and bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets weight to ones and bias to zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        keep_as_is(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """``(..., *normalized_shape)`` to the same shape."""
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         affine = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         return f"{self.normalized_shape}, eps={self.eps}, {affine}"
 
@@ -112,22 +104,18 @@ class RMSNorm(Module):
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight = None
-        if elementwise_affine:
-            self.weight = Parameter(_creation.empty(self.normalized_shape, device=device, dtype=dtype))
+        self.weight = parameter(self.normalized_shape, device, dtype) if elementwise_affine else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets weight to ones."""
-        if self.weight is not None:
-            init.ones_(self.weight)
+        keep_as_is(self.weight)
 
     def forward(self, input: Tensor) -> Tensor:
         """``(..., *normalized_shape)`` to the same shape."""
         return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
@@ -178,26 +166,18 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-
-        def parameter(wanted: bool) -> Parameter | None:
-            return Parameter(_creation.empty((num_channels,), device=device, dtype=dtype)) if wanted else None
-
-        self.weight = parameter(affine)
-        self.bias = parameter(affine and bias)
+        self.weight = parameter((num_channels,), device, dtype) if affine else None
+        self.bias = parameter((num_channels,), device, dtype) if affine and bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets weight to ones and bias to zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        keep_as_is(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, num_channels, ...) to the same shape."""
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         affine = f"affine={self.affine}, bias={self.bias is not None}"
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {affine}"

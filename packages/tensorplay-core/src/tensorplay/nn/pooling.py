@@ -32,7 +32,6 @@ class _MaxPool(Module):
         self.ceil_mode = ceil_mode
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
             f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
@@ -102,7 +101,6 @@ class AvgPool1d(Module):
         )
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
@@ -149,7 +147,6 @@ class AvgPool2d(Module):
         )
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
@@ -167,7 +164,6 @@ class _Adaptive(Module):
         self.output_size = output_size
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"output_size={self.output_size}"
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .. import _creation
 from .._device import Device
 from .._dtype import DType
 from .._tensor import Tensor
 from . import functional, init
+from ._parameters import parameter
 from .module import Module
 from .parameter import Parameter
 
@@ -41,7 +41,7 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(_creation.empty((num_parameters,), device=device, dtype=dtype))
+        self.weight = parameter((num_parameters,), device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -53,5 +53,4 @@ class PReLU(Module):
         return functional.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"num_parameters={self.num_parameters}"

@@ -15,7 +15,6 @@ class _AlongDim(Module):
         self.dim = dim
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         return f"dim={self.dim}"
 
 
@@ -39,7 +38,7 @@ class LogSoftmax(_AlongDim):
     Parameters
     ----------
     dim : int
-        The dimension. It must be given, where torch guesses it with a warning.
+        As in `Softmax`.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -53,7 +52,7 @@ class Softmin(_AlongDim):
     Parameters
     ----------
     dim : int
-        The dimension. It must be given, where torch guesses it with a warning.
+        As in `Softmax`.
     """
 
     def forward(self, input: Tensor) -> Tensor:

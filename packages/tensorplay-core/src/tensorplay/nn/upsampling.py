@@ -51,6 +51,5 @@ class Upsample(Module):
         )
 
     def extra_repr(self) -> str:
-        """The arguments, for `repr`."""
         what = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
         return f"{what}, mode={self.mode!r}"
