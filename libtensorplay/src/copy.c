@@ -1,7 +1,7 @@
 /* Copies: between strides, dtypes, devices and the host (docs/design/kernels.md, "Copies"). */
 #include "../kernels/args_copy.h"
 #include "../kernels/args_elementwise.h"
-#include "alloc/capture.h"
+#include "capture.h"
 #include "captured.h"
 #include "internal.h"
 

@@ -1,9 +1,9 @@
 /* Every function that crosses a file inside libtensorplay, under the file that defines it; those of order/ and watch.c
- * are in watch.h, those of mark.c, captured.c, alloc/capture.c and random/ in headers beside them. The files stand in
- * layers, lowest first, and call downwards only (tests/layout checks it):
+ * are in watch.h, those of mark.c, captured.c, capture.c, alloc/capture.c and random/ in headers beside them. The files
+ * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
  *   1  error, library, origin, settings, wait
- *   2  device, captured, stream, event, mark, foreign, staging, order/, watch
+ *   2  device, captured, stream, capture, event, mark, foreign, staging, order/, watch
  *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
  *   5  copy (with fill), random/, blas, dlpack

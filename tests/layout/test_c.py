@@ -50,6 +50,15 @@ def test_functions_with_external_linkage_have_a_prefix(path: Path) -> None:
     assert not bare, f"{path.relative_to(SRC)}: static is missing, or a prefix: {bare}"
 
 
+def test_functions_that_one_file_uses_are_static() -> None:
+    users: dict[str, set[Path]] = {}
+    for path in c_sources():
+        for name in set(re.findall(r"\btp__\w+", code(path))):
+            users.setdefault(name, set()).add(path)
+    alone = [name for path in c_sources() for name in definitions(path) if users.get(name) == {path}]
+    assert not alone, f"used only where they are defined: {alone}"
+
+
 def test_public_functions_are_declared_in_the_public_header() -> None:
     declared = set(re.findall(r"\b(tp_[a-z]\w*)\(", code(LIB / "include" / "tensorplay.h")))
     defined = {name for path in c_sources() for name in definitions(path) if not name.startswith("tp__")}

@@ -1,4 +1,5 @@
 /* Pinned memory: sizes, reuse, the bound of the cache, figures, a host that is short of memory. */
+#include "alloc/capture.h"
 #include "pinned_case.h"
 
 /* ---- sizes and reuse ---- */

@@ -17,7 +17,7 @@
  *   budget     blocks counted by the part of the program that they serve
  *   shortage   what a refused request and its heap look like
  *   private_pool  pools apart from the default ones
- *   capture    captures underway, and which requests are part of one; declared in capture.h
+ *   capture    where captures allocate; declared in capture.h
  *   obtain     the order of attempts when a stream's shelf has no block
  *   address    blocks by their address
  *   alloc      allocating and freeing: what others call
@@ -64,9 +64,7 @@ typedef struct tp__trace {
   int64_t origin;             /* of the call that holds the heap's lock */
 } tp__trace_t;
 
-/* What is recorded: a sum of TP_HISTORY_*. */
-int32_t tp__trace_mode(void);
-/* Where the calling thread is, when that mode is on, else 0. No lock may be held. */
+/* Where the calling thread is, when that mode of TP_HISTORY_* is on, else 0. No lock may be held. */
 int64_t tp__trace_origin(int32_t mode);
 /* What happened to a block or a segment, under the heap's lock, at a time when it has its address and stream. */
 void tp__trace_block(tp__heap_t *heap, tp__action_t action, const tp__block_t *block, int64_t origin);

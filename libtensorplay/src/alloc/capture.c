@@ -1,44 +1,25 @@
-/* Captures underway, and which requests are part of one: those on the stream where it began and on all that forked from
- * it, which CUDA tells by the number of the capture. Bodies of conditional nodes are captures of their own to CUDA, and
- * to the program a part of the outermost one. A capture that another library has begun is none of ours, and its streams
- * allocate as they always do. */
+/* Memory of captures: requests on the stream where one of ours began, and on all that forked from it, which CUDA tells
+ * by the number of the capture, go to its pool. A capture that another library has begun is none of ours, and its
+ * streams allocate as they always do. */
 #include <stdlib.h>
 
 #include "alloc.h"
 
-struct tp__capture {
-  tp_mempool_t *mempool;
-  tp_stream_t *stream;  /* where it began */
-  _Atomic uint64_t id;  /* 0 until somebody asked */
-  tp__draws_t *draws;
-  tp__failure_t failure; /* under the lock */
-  tp__capture_t *outermost; /* of a body: what it is a part of */
-  tp__capture_t *next;
-};
-
-_Atomic int32_t tp__captures;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; the pools' lock is taken inside of it */
-static tp__capture_t *captures;
-
-static tp__capture_t *note(tp_mempool_t *mempool, tp_stream_t *stream, tp__capture_t *outermost) {
+static tp__capture_t *begin(tp_mempool_t *mempool, tp_stream_t *stream, tp__capture_t *outermost) {
   tp__capture_t *capture = malloc(sizeof *capture);
   if (!capture) {
     tp__error_set(TP_HOST_MEMORY, "capture_begin", "no host memory to note a capture");
     return NULL;
   }
+  *capture = (tp__capture_t){.mempool = mempool, .stream = stream, .outermost = outermost};
   tp__mempool_retain(mempool);
   tp__cache_suspend(); /* whose blocks know no capture */
-  pthread_mutex_lock(&lock);
-  *capture = (tp__capture_t){.mempool = mempool, .stream = stream, .outermost = outermost, .next = captures};
-  captures = capture;
-  atomic_fetch_add_explicit(&tp__captures, 1, memory_order_release);
-  pthread_mutex_unlock(&lock);
+  tp__capture_add(capture);
   return capture;
 }
 
 tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream) {
-  tp__capture_t *capture = note(mempool, stream, NULL);
+  tp__capture_t *capture = begin(mempool, stream, NULL);
   if (!capture) return NULL;
   /* Whoever did not see it yet may be about to ask a stream how far it is, which would break its capture. */
   for (int32_t device = 0; device < TP_MAX_DEVICES; device++) {
@@ -49,17 +30,12 @@ tp__capture_t *tp__capture_begin(tp_mempool_t *mempool, tp_stream_t *stream) {
 }
 
 tp__capture_t *tp__capture_begin_body(tp__capture_t *outermost, tp_stream_t *stream) {
-  return note(outermost->mempool, stream, outermost);
+  return begin(outermost->mempool, stream, outermost);
 }
 
 void tp__capture_end(tp__capture_t *capture) {
   if (!capture || tp__device_is_inherited()) return;
-  pthread_mutex_lock(&lock);
-  tp__capture_t **link = &captures;
-  while (*link != capture) link = &(*link)->next;
-  *link = capture->next;
-  bool last = atomic_fetch_sub_explicit(&tp__captures, 1, memory_order_release) == 1;
-  pthread_mutex_unlock(&lock);
+  bool last = tp__capture_remove(capture);
   tp__hold_t *untaken = NULL;
   if (capture->id) tp__hold_take(capture->id, &untaken);
   tp__hold_drop(untaken);
@@ -76,71 +52,25 @@ void tp__capture_end(tp__capture_t *capture) {
   }
 }
 
-uint64_t tp__capture_id(tp__capture_t *capture) {
-  uint64_t id = capture->id;
-  if (!id) capture->id = id = tp__stream_capture(capture->stream);
-  return id;
-}
+/* A request on a stream of the capture with CUDA's number. */
+typedef struct wanted {
+  uint64_t id;
+  tp__request_t *request;
+} wanted_t;
 
-/* The capture of ours with CUDA's number, or NULL. Under the lock. */
-static tp__capture_t *find(uint64_t id) {
-  tp__capture_t *capture = captures;
-  while (capture && tp__capture_id(capture) != id) capture = capture->next;
-  return capture;
-}
-
-bool tp__capture_is_ours(uint64_t id) {
-  pthread_mutex_lock(&lock);
-  bool ours = find(id);
-  pthread_mutex_unlock(&lock);
-  return ours;
-}
-
-void tp__capture_set_draws(tp__capture_t *capture, tp__draws_t *draws) {
-  pthread_mutex_lock(&lock);
-  capture->draws = draws;
-  pthread_mutex_unlock(&lock);
-}
-
-tp__draws_t *tp__capture_draws(const tp_stream_t *stream) {
-  uint64_t id = tp__captures_underway() ? tp__stream_capture(stream) : 0;
-  if (!id) return NULL;
-  pthread_mutex_lock(&lock);
-  const tp__capture_t *capture = find(id);
-  tp__draws_t *draws = capture ? capture->draws : NULL;
-  pthread_mutex_unlock(&lock);
-  return draws;
-}
-
-void tp__capture_disown(tp__block_t *block) {
-  tp__heap_t *heap = block->segment->heap;
-  tp__heap_lock(heap);
-  block->capture = 0;
-  tp__heap_unlock(heap);
-}
-
-tp_stream_t *tp__capture_stream(const tp__capture_t *capture) { return capture->stream; }
-
-tp__failure_t *tp__capture_failure(tp__capture_t *capture) { return &capture->failure; }
-
-void tp__capture_each(void (*visit)(tp__capture_t *capture, void *context), void *context) {
-  pthread_mutex_lock(&lock);
-  for (tp__capture_t *capture = captures; capture; capture = capture->next) visit(capture, context);
-  pthread_mutex_unlock(&lock);
+static void route(tp__capture_t *capture, void *context) {
+  const wanted_t *wanted = context;
+  tp__request_t *request = wanted->request;
+  if (request->mempool || tp__capture_id(capture) != wanted->id) return;
+  request->mempool = capture->mempool;
+  request->capture = tp__capture_id(capture->outermost ? capture->outermost : capture);
+  tp__mempool_retain(request->mempool);
 }
 
 void tp__capture_route(tp__request_t *request) {
-  uint64_t id = tp__captures_underway() ? tp__stream_capture(request->stream) : 0;
-  if (id) {
-    pthread_mutex_lock(&lock);
-    tp__capture_t *capture = find(id);
-    if (capture) {
-      request->mempool = capture->mempool;
-      request->capture = tp__capture_id(capture->outermost ? capture->outermost : capture);
-      tp__mempool_retain(request->mempool);
-    }
-    pthread_mutex_unlock(&lock);
-  }
+  wanted_t wanted = {.request = request};
+  if (tp__captures_underway()) wanted.id = tp__stream_capture(request->stream);
+  if (wanted.id) tp__capture_each(route, &wanted);
   if (!request->mempool && tp__route.pool) request->mempool = tp__mempool_current(tp_stream_device(request->stream));
 }
 
@@ -180,6 +110,13 @@ tp_status_t tp__capture_gather(tp__capture_t *capture, const char *operation) {
   }
   tp__heap_unlock(heap);
   return status;
+}
+
+void tp__capture_disown(tp__block_t *block) {
+  tp__heap_t *heap = block->segment->heap;
+  tp__heap_lock(heap);
+  block->capture = 0;
+  tp__heap_unlock(heap);
 }
 
 int64_t tp__capture_live_blocks(const tp_mempool_t *mempool, uint64_t id, size_t *out_nbytes) {

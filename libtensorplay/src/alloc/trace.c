@@ -17,9 +17,10 @@ static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER; /* who changes the t
 static _Atomic int32_t mode;
 static _Atomic int64_t most_entries;
 
-int32_t tp__trace_mode(void) { return atomic_load_explicit(&mode, memory_order_relaxed); }
+/* What is recorded: a sum of TP_HISTORY_*. */
+static int32_t recorded(void) { return atomic_load_explicit(&mode, memory_order_relaxed); }
 
-int64_t tp__trace_origin(int32_t wanted) { return tp__trace_mode() & wanted ? tp__origin() : 0; }
+int64_t tp__trace_origin(int32_t wanted) { return recorded() & wanted ? tp__origin() : 0; }
 
 static int64_t now_us(void) {
   struct timespec now;
@@ -48,7 +49,7 @@ static void note(tp__heap_t *heap, tp_memory_entry_t entry) {
 
 void tp__trace_note(tp__heap_t *heap, tp__action_t action, const tp__pool_t *pool, uintptr_t address, size_t nbytes,
                     const tp_stream_t *stream, int64_t origin) {
-  if ((tp__trace_mode() & (TP_HISTORY_ENTRIES | TP_HISTORY_WITHOUT << action)) != TP_HISTORY_ENTRIES) return;
+  if ((recorded() & (TP_HISTORY_ENTRIES | TP_HISTORY_WITHOUT << action)) != TP_HISTORY_ENTRIES) return;
   const tp__private_pool_t *owner = pool ? pool->owner : NULL;
   note(heap, (tp_memory_entry_t){.action = action,
                                  .address = (int64_t)address,
@@ -95,7 +96,7 @@ tp_status_t tp_memory_record_history(int32_t wanted, int64_t most) {
   }
   pthread_mutex_lock(&setting);
   /* What a thread takes from its cache passes no heap, so nobody could note it. */
-  bool was_on = tp__trace_mode() != 0;
+  bool was_on = recorded() != 0;
   if (wanted && !was_on) tp__cache_suspend();
   atomic_store_explicit(&mode, 0, memory_order_relaxed);
   for (int32_t device = 0; device < TP_MAX_DEVICES; device++) forget(tp__heap(device));

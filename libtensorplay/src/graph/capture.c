@@ -82,7 +82,8 @@ tp_status_t tp_graph_capture_begin(tp_graph_t *graph, tp_stream_t *stream, tp_me
   return status;
 }
 
-cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph) {
+/* Ends the capture that is underway, for good or for nothing: CUDA's answer. Under the lock. */
+static cudaError_t end_capture(tp_graph_t *graph, cudaGraph_t *out_graph) {
   *out_graph = NULL;
   tp__bodies_abandon(graph);
   tp__watch_end(&graph->watch);
@@ -118,7 +119,7 @@ static tp_status_t end(tp_graph_t *graph, const char *operation) {
   tp_status_t status = tp__device_enter(graph->device, operation); /* it ends in any case */
   if (!status) status = tp__bodies_check(graph, operation);
   tp__failure_look(graph->capture, &ending);
-  cudaError_t error = tp__graph_end(graph, &graph->graph);
+  cudaError_t error = end_capture(graph, &graph->graph);
   if (status && error) (void)cudaGetLastError();
   if (!status && error) status = tp__failure_set(&ending, error, operation);
   if (!status) status = check_known(graph, operation);
@@ -144,7 +145,7 @@ void tp_graph_capture_abandon(tp_graph_t *graph) {
   pthread_mutex_lock(&graph->lock);
   int32_t before;
   if (graph->state == TP_GRAPH_CAPTURING && tp__device_visit(graph->device, &before)) {
-    (void)tp__graph_end(graph, &graph->graph);
+    (void)end_capture(graph, &graph->graph);
     (void)cudaGetLastError();
     tp__graph_discard(graph);
     tp__device_leave(before);

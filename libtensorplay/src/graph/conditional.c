@@ -1,6 +1,7 @@
 /* Conditional nodes: work of a graph that each replay does or leaves out, once or many times, as memory of the device
  * says. In front of the node a kernel copies the predicate to the node's condition. The body is a graph of its own to
- * CUDA, and captured on a stream of its own (docs/design/graphs.md, "Conditional nodes"). */
+ * CUDA, and captured on a stream of its own, in pieces
+ * (piece.c; docs/design/graphs.md, "Conditional nodes"). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,94 +43,6 @@ static tp_status_t check_place(const tp_graph_t *graph, const tp_stream_t *strea
   if (!graph->body && tp__stream_capture(stream) != graph->id)
     return tp__error_set(TP_STATE, operation, "the stream takes no part in the capture: make one current that does");
   return tp__device_enter(tp_stream_device(stream), operation);
-}
-
-/* CUDA would refuse the whole graph later, and not say why. */
-static tp_status_t check_node(cudaGraphNode_t node, const char *operation) {
-  enum cudaGraphNodeType type;
-  TP_TRY_CUDA(cudaGraphNodeGetType(node, &type), operation);
-  const char *what;
-  switch (type) {
-    case cudaGraphNodeTypeHost: what = "calls a function of the host"; break;
-    case cudaGraphNodeTypeWaitEvent: what = "waits for an external event"; break;
-    case cudaGraphNodeTypeEventRecord: what = "records an external event"; break;
-    case cudaGraphNodeTypeMemAlloc:
-    case cudaGraphNodeTypeMemFree: what = "allocates by CUDA's own calls"; break;
-    default: return TP_OK;
-  }
-  return tp__error_set(TP_STATE, operation, "the body %s: CUDA takes kernels, copies and fills there", what);
-}
-
-static tp_status_t check_nodes(cudaGraph_t graph, size_t count, const char *operation) {
-  cudaGraphNode_t *nodes = calloc(count, sizeof *nodes);
-  if (!nodes) return tp__error_set(TP_HOST_MEMORY, operation, "no host memory to look at the body");
-  cudaError_t error = cudaGraphGetNodes(graph, nodes, &count);
-  tp_status_t status = error ? tp__error_set_cuda(error, operation, "cudaGraphGetNodes") : TP_OK;
-  for (size_t i = 0; !status && i < count; i++) status = check_node(nodes[i], operation);
-  free(nodes);
-  return status;
-}
-
-/* ---- pieces of a body ---- */
-
-/* They are no part of the body's graph before they have ended well: when such a capture fails, CUDA destroys the graph
- * that it was captured to, also where that is a node's. Relaxed, for the outermost capture has the mode. */
-static tp_status_t begin_piece(tp_graph_t *graph, tp__body_t *body, const char *operation) {
-  body->capture = tp__capture_begin_body(graph->capture, body->inside);
-  if (!body->capture) return TP_HOST_MEMORY;
-  tp__failure_begin(body->capture);
-  cudaError_t error = tp__captured_begin(body->inside, cudaStreamCaptureModeRelaxed);
-  if (error) {
-    tp__capture_end(body->capture);
-    body->capture = NULL;
-    return tp__error_set_cuda(error, operation, "cudaStreamBeginCapture");
-  }
-  tp__watch_move(&body->watch, body->inside);
-  tp__capture_set_draws(body->capture, &body->draws);
-  return TP_OK;
-}
-
-/* CUDA's answer to the end of the piece that is underway. */
-static cudaError_t end_piece(tp_graph_t *graph, tp__body_t *body, cudaGraph_t *out_captured) {
-  *out_captured = NULL;
-  uint64_t id = tp__capture_id(body->capture);
-  cudaError_t error = tp__captured_end(body->inside, out_captured);
-  if (!error) tp__hold_take(id, &graph->hold);
-  tp__capture_end(body->capture);
-  body->capture = NULL;
-  return error;
-}
-
-/* Puts what was captured behind what the body has. */
-static tp_status_t append(tp__body_t *body, cudaGraph_t captured, const char *operation) {
-  size_t count = 0;
-  cudaGraphNode_t node;
-  TP_TRY_CUDA(cudaGraphGetNodes(captured, NULL, &count), operation);
-  if (count == 0) return TP_OK;
-  TP_TRY(check_nodes(captured, count, operation));
-  TP_TRY(tp__edges_hasten(captured, tp_stream_device(body->inside), operation));
-  TP_TRY_CUDA(cudaGraphAddChildGraphNode(&node, body->graph, &body->last, body->last != NULL, captured), operation);
-  body->last = node;
-  return TP_OK;
-}
-
-static tp_status_t keep_piece(tp_graph_t *graph, tp__body_t *body, const char *operation) {
-  cudaGraph_t captured;
-  tp__ending_t ending;
-  if (!body->capture) return tp__error_set(TP_STATE, operation, "the body could not go on behind one that ended in it");
-  TP_TRY(tp__capture_gather(body->capture, operation));
-  tp__failure_look(body->capture, &ending);
-  cudaError_t error = end_piece(graph, body, &captured);
-  if (error) return tp__failure_set(&ending, error, operation);
-  tp_status_t status = append(body, captured, operation);
-  (void)cudaGraphDestroy(captured);
-  return status;
-}
-
-static void drop_piece(tp_graph_t *graph, tp__body_t *body) {
-  cudaGraph_t captured;
-  if (end_piece(graph, body, &captured)) (void)cudaGetLastError();
-  if (captured) (void)cudaGraphDestroy(captured);
 }
 
 /* ---- nodes ---- */
@@ -187,7 +100,7 @@ static tp_status_t add_node(tp_graph_t *graph, tp__condition_t *condition, enum 
   TP_TRY_CUDA(cudaGraphConditionalHandleCreate(&condition->handle, into, 0, 0), operation);
   TP_TRY(set(condition->handle, predicate, stream, operation));
   if (around) {
-    TP_TRY(keep_piece(graph, around, operation));
+    TP_TRY(tp__piece_keep(graph, around, operation));
     TP_TRY(add(condition, type, into, &around->last, NULL, around->last != NULL, operation));
     around->last = condition->node;
     return TP_OK;
@@ -213,7 +126,7 @@ static tp_stream_t *open_body(tp_graph_t *graph, const tp__body_t *wanted, const
   tp__body_t *around = body->around;
   tp__watch_begin(&body->watch, body->inside, around ? &around->watch : &graph->watch);
   tp__draws_begin(&body->draws, body->condition.stream, around ? &around->draws : &graph->draws, body->condition.node);
-  if (begin_piece(graph, body, operation)) {
+  if (tp__piece_begin(graph, body, operation)) {
     tp__watch_end(&body->watch);
     tp__draws_end(&body->draws);
     free(body);
@@ -234,7 +147,7 @@ static tp_status_t close_body(tp_graph_t *graph, const char *operation) {
   tp__watch_end(&body->watch);
   tp__draws_end(&body->draws);
   graph->body = around;
-  tp_status_t status = around ? begin_piece(graph, around, operation) : TP_OK;
+  tp_status_t status = around ? tp__piece_begin(graph, around, operation) : TP_OK;
   tp__order_pass(body->condition.stream, body->inside, graph->id);
   tp_tensor_release(body->predicate);
   free(body);
@@ -251,7 +164,7 @@ static void break_graph(tp_graph_t *graph, const char *what) {
 static tp_stream_t *opened_or_broken(tp_graph_t *graph, tp_stream_t *inside, const char *operation) {
   if (inside) return inside;
   break_graph(graph, tp_error_text());
-  if (graph->body && !graph->body->capture) (void)begin_piece(graph, graph->body, operation);
+  if (graph->body && !graph->body->capture) (void)tp__piece_begin(graph, graph->body, operation);
   return NULL;
 }
 
@@ -311,7 +224,7 @@ static tp_stream_t *begin_else(tp_graph_t *graph, tp_stream_t *stream, const cha
                      .graph = graph->last_if.other_body};
   if (!body.inside) return NULL;
   tp_stream_t *inside = NULL;
-  if (!body.around || !keep_piece(graph, body.around, operation)) inside = open_body(graph, &body, operation);
+  if (!body.around || !tp__piece_keep(graph, body.around, operation)) inside = open_body(graph, &body, operation);
   return opened_or_broken(graph, inside, operation);
 }
 
@@ -339,8 +252,8 @@ static tp_status_t end_body(tp_graph_t *graph, const char *operation) {
   TP_TRY(tp__device_enter(tp_stream_device(body->inside), operation));
   tp_status_t status = renew(body, operation);
   if (!status) status = tp__draws_end_body(&body->draws, body->inside, operation);
-  if (!status) status = keep_piece(graph, body, operation);
-  if (body->capture) drop_piece(graph, body);
+  if (!status) status = tp__piece_keep(graph, body, operation);
+  tp__piece_drop(graph, body);
   graph->last_if = body->predicate || body->graph != body->condition.body ? (tp__condition_t){0} : body->condition;
   if (status) break_graph(graph, tp_error_text());
   tp_status_t reopened = close_body(graph, operation);
@@ -386,7 +299,7 @@ void tp_graph_abandon_body(tp_graph_t *graph) {
   int32_t before;
   tp__body_t *body = graph->body;
   if (body && tp__device_visit(tp_stream_device(body->inside), &before)) {
-    if (body->capture) drop_piece(graph, body);
+    tp__piece_drop(graph, body);
     (void)close_body(graph, "abandon_body");
     break_graph(graph, "an exception left it");
     tp__device_leave(before);
@@ -407,7 +320,7 @@ tp_status_t tp__bodies_check(const tp_graph_t *graph, const char *operation) {
 
 void tp__bodies_abandon(tp_graph_t *graph) {
   for (tp__body_t *body; (body = graph->body);) {
-    if (body->capture) drop_piece(graph, body);
+    tp__piece_drop(graph, body);
     tp__watch_end(&body->watch);
     tp__draws_end(&body->draws);
     graph->body = body->around;

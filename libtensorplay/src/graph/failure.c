@@ -49,8 +49,8 @@ static bool is_better(const tp__failure_t *failure, cudaError_t error) {
 
 static void note(tp__capture_t *capture, void *context) {
   const told_t *told = context;
-  const tp_stream_t *stream = tp__capture_stream(capture);
-  tp__failure_t *failure = tp__capture_failure(capture);
+  const tp_stream_t *stream = capture->stream;
+  tp__failure_t *failure = &capture->failure;
   if (!is_broken(stream)) return;
   if (!is_better(failure, told->error)) {
     add_cause(failure, stream);
@@ -72,11 +72,11 @@ static void listen(cudaError_t error) {
 
 void tp__failure_begin(tp__capture_t *capture) {
   tp__error_listen(listen);
-  tp__capture_failure(capture)->owner = &is_ending;
+  capture->failure.owner = &is_ending;
 }
 
 static void note_place(tp__capture_t *capture, void *context) {
-  tp__failure_t *failure = tp__capture_failure(capture);
+  tp__failure_t *failure = &capture->failure;
   if (failure->thread != &is_ending || failure->number != tp__error_number()) return;
   snprintf(failure->place, sizeof failure->place, "%s", (const char *)context);
 }
@@ -119,11 +119,11 @@ static void look_for_loose_end(const tp_stream_t *stream, void *context) {
 /* Under the lock: another thread may be noting something. */
 static void copy_failure(tp__capture_t *capture, void *context) {
   tp__ending_t *ending = context;
-  if (capture == ending->capture) ending->failure = *tp__capture_failure(capture);
+  if (capture == ending->capture) ending->failure = capture->failure;
 }
 
 void tp__failure_look(tp__capture_t *capture, tp__ending_t *out) {
-  *out = (tp__ending_t){.capture = capture, .stream = tp__capture_stream(capture)};
+  *out = (tp__ending_t){.capture = capture, .stream = capture->stream};
   tp__capture_each(copy_failure, out);
   search_t search = {.ending = out, .capture = tp__capture_id(capture)};
   if (!tp__captured_tail(out->stream, search.capture, &search.joined, &search.joined_count)) return;

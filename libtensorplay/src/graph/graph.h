@@ -1,7 +1,7 @@
 /* What the files of graph/ share. graph.c: the object and its end; capture.c: how a capture begins and ends; failure.c:
- * what broke it; conditional.c; edges.c; replay.c; stage.c: replays that begin with copies; dot.c. Calls inside the
- * folder go from capture.c to conditional.c, from both to failure.c, from these and stage.c to edges.c, from stage.c to
- * replay.c, and from all to graph.c. */
+ * what broke it; conditional.c; piece.c: pieces of bodies; edges.c; replay.c; stage.c: replays that begin with copies;
+ * dot.c. Calls inside the folder go from capture.c to conditional.c and on to piece.c, from these to failure.c, from
+ * capture.c, piece.c and stage.c to edges.c, from stage.c to replay.c, and from all to graph.c. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 
@@ -110,14 +110,18 @@ void tp__failure_look(tp__capture_t *capture, tp__ending_t *out);
 /* Fills the slot with that, for an end that CUDA has refused. */
 tp_status_t tp__failure_set(const tp__ending_t *ending, cudaError_t error, const char *operation);
 
+/* ---- piece.c: under the lock; the device is entered ---- */
+/* The body goes on: what its stream gets from now on is a piece. Status: HOST_MEMORY, CUDA. */
+tp_status_t tp__piece_begin(tp_graph_t *graph, tp__body_t *body, const char *operation);
+/* Ends the piece, and puts it behind what the body has. Status: STATE, HOST_MEMORY, CUDA. */
+tp_status_t tp__piece_keep(tp_graph_t *graph, tp__body_t *body, const char *operation);
+/* Ends the piece that is underway, if one is, for nothing; never fails. */
+void tp__piece_drop(tp_graph_t *graph, tp__body_t *body);
+
 /* ---- conditional.c ---- */
 /* Whether all bodies have ended well. Under the lock. */
 tp_status_t tp__bodies_check(const tp_graph_t *graph, const char *operation);
 /* Ends those that are open, for nothing. Under the lock; never fails. */
 void tp__bodies_abandon(tp_graph_t *graph);
-
-/* ---- capture.c ---- */
-/* Ends the capture that is underway, for good or for nothing: CUDA's answer. Under the lock. */
-cudaError_t tp__graph_end(tp_graph_t *graph, cudaGraph_t *out_graph);
 
 #endif

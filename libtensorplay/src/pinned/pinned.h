@@ -14,7 +14,7 @@
 
 #include <pthread.h>
 
-#include "../alloc/capture.h"
+#include "../capture.h"
 #include "../alloc/stats.h" /* what figures are */
 
 typedef struct tp__pinned_region tp__pinned_region_t;

@@ -8,6 +8,7 @@
  * pieces, and the nodes between them, are a chain. */
 #include <stdlib.h>
 
+#include "../alloc/capture.h"
 #include "../captured.h"
 #include "random.h"
 

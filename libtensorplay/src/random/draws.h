@@ -2,7 +2,7 @@
 #ifndef TP_DRAWS_H
 #define TP_DRAWS_H
 
-#include "../alloc/capture.h"
+#include "../capture.h"
 
 /* What one stream has drawn since a node that wrote the state. */
 typedef struct tp__reader {
