@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _dtype, _plugins
 from ._dtype import DType
-from .errors import DTypeError, InvalidArgumentError
+from .errors import InvalidArgumentError
 
 _PRECISIONS = ("highest", "high", "medium")
 _precision = "highest"
@@ -23,9 +23,7 @@ def set_default_dtype(d: DType) -> None:
     DTypeError
         The dtype is not floating.
     """
-    if not _dtype.check("set_default_dtype", d).is_floating_point:
-        raise DTypeError(f"set_default_dtype: got dtype {d.name}, expected a floating dtype")
-    _plugins.set_default_dtype(d)
+    _plugins.set_default_dtype(_dtype.check_floating("set_default_dtype", _dtype.check("set_default_dtype", d)))
 
 
 def get_float32_matmul_precision() -> str:

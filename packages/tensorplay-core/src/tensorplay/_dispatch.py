@@ -118,9 +118,8 @@ def check_tensor(operation: str, *values: object) -> None:
 
 def tensor(operation: str, value: object) -> Tensor:
     """The value itself when it is a tensor; raises as `check_tensor` does."""
-    if not is_tensor(value):
-        raise DTypeError(f"{operation}: got {type(value).__name__}, expected a tensor")
-    return value
+    check_tensor(operation, value)
+    return value  # type: ignore[return-value]
 
 
 def common(operation: str, *operands: Tensor, optional: tuple[Tensor | None, ...] = ()) -> Backend:

@@ -126,6 +126,19 @@ def check(operation: str, dtype: object) -> DType:
     return dtype
 
 
+def check_floating(operation: str, dtype: DType) -> DType:
+    """The dtype itself when it is floating.
+
+    Raises
+    ------
+    DTypeError
+        It is another one.
+    """
+    if not dtype.is_floating_point:
+        raise DTypeError(f"{operation}: got dtype {dtype.name}, expected a floating dtype")
+    return dtype
+
+
 def promote(left: DType, right: DType) -> DType:
     """The dtype that holds both, torch's rule for two tensors with dimensions."""
     return _PROMOTION[left][right]

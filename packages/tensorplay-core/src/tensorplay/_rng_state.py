@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from . import _shape
 from ._data import from_numpy
 from ._tensor import Tensor
 from .errors import DTypeError, InvalidArgumentError
@@ -29,10 +29,7 @@ def seed_number(seed: Any) -> int:
     InvalidArgumentError
         An integer outside -2**63 to 2**64 - 1.
     """
-    try:
-        number = index(seed)
-    except TypeError:
-        raise DTypeError(f"manual_seed: got {seed!r}, expected an integer") from None
+    number = _shape.integer("manual_seed", seed)
     if not _MIN_SEED <= number <= _MAX_SEED:
         raise InvalidArgumentError(f"manual_seed: got {number}, expected {_MIN_SEED} to {_MAX_SEED}")
     return number & _MAX_SEED

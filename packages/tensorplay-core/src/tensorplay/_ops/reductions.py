@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .. import _dispatch, _dtype, _shape
-from ..errors import DTypeError
 from .choice import where
 from .wide import wide
 
@@ -134,9 +133,7 @@ def nanmean(
 ) -> Tensor:
     """As `mean`, of the elements that are not nan."""
     _dispatch.check_tensor("nanmean", input)
-    result = input.dtype if dtype is None else _dtype.check("nanmean", dtype)
-    if not result.is_floating_point:
-        raise DTypeError(f"nanmean: got dtype {result.name}, expected a floating dtype")
+    result = _dtype.check_floating("nanmean", input.dtype if dtype is None else _dtype.check("nanmean", dtype))
     numbers = wide(input, result)
     absent = numbers.isnan()
     total = _reduce("sum", where(absent, 0, numbers), dim, keepdim)

@@ -192,8 +192,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> T
     _dispatch.flag("multinomial", "replacement", replacement)
     if input.ndim not in (1, 2) or not input.shape[-1]:
         raise InvalidArgumentError(f"multinomial: got shape {input.shape}, expected one or two dimensions of elements")
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"multinomial: got dtype {input.dtype.name}, expected a floating dtype")
+    _dtype.check_floating("multinomial", input.dtype)
     if count < 1 or (count > input.shape[-1] and not replacement):
         raise InvalidArgumentError(
             f"multinomial: got {count} samples of {input.shape[-1]} elements, expected at least one, "
@@ -245,9 +244,7 @@ def normal(
             raise InvalidArgumentError("normal: got two numbers and no size, expected a size")
         made = _creation.empty(size, dtype=dtype, device=device)
         return normal_(made, _dispatch.real("normal", mean), _dispatch.real("normal", std))
-    kind = tensors[0].dtype
-    if not kind.is_floating_point:
-        raise DTypeError(f"normal: got dtype {kind.name}, expected a floating dtype")
+    kind = _dtype.check_floating("normal", tensors[0].dtype)
     if not _dispatch.is_tensor(std) and not _dispatch.real("normal", std) >= 0:
         raise InvalidArgumentError(f"normal: got a standard deviation of {std}, expected 0 or more")
     shape = _shape.broadcast("normal", *(operand.shape for operand in tensors))
@@ -272,9 +269,7 @@ def exponential_(self: Tensor, lambd: float = 1.0) -> Tensor:
     rate = _dispatch.real("exponential_", lambd)
     if not rate > 0:
         raise InvalidArgumentError(f"exponential_: got a rate of {rate}, expected more than 0")
-    if not self.dtype.is_floating_point:
-        raise DTypeError(f"exponential_: got dtype {self.dtype.name}, expected a floating dtype")
-    kind = computed(self.dtype)
+    kind = computed(_dtype.check_floating("exponential_", self.dtype))
     draws = _creation.empty(self.shape, dtype=kind, device=self.device)
     # Never 0, nor 1: the logarithm is finite and not 0.
     uniform_(draws, 2.0 ** -_MANTISSA[kind], 1.0)

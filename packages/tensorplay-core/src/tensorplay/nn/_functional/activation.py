@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ... import _dispatch, _functions, _shape
+from ... import _dispatch, _dtype, _functions, _shape
 from ..._ops import activation, exponentials
 from ..._ops.choice import clamp, where
 from ..._ops.wide import wide
 from ...errors import DTypeError, InvalidArgumentError
-from .pooling import check_fractions
 
 if TYPE_CHECKING:
     from ..._dtype import DType
@@ -164,14 +163,14 @@ def _target(operation: str, input: Tensor, inplace: bool) -> Tensor | None:
 def _composed(operation: str, input: Tensor, formula: Callable[[Tensor], Tensor], inplace: bool = False) -> Tensor:
     """A formula in the dtype that is computed in, rounded once; floating dtypes."""
     _dispatch.check_tensor(operation, input)
-    check_fractions(operation, input)
+    _dtype.check_floating(operation, input.dtype)
     result = formula(wide(input, input.dtype)).to(input.dtype)
     return _dispatch.into(operation, result, _target(operation, input, inplace))
 
 
 def _clamped(operation: str, input: Tensor, low: float, high: float, inplace: bool) -> Tensor:
     _dispatch.check_tensor(operation, input)
-    check_fractions(operation, input)
+    _dtype.check_floating(operation, input.dtype)
     if math.isnan(low) or math.isnan(high):
         raise InvalidArgumentError(f"{operation}: got limits {low} and {high}, expected numbers")
     return clamp(input, low, high, out=_target(operation, input, inplace))

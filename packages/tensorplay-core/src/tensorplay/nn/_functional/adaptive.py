@@ -11,7 +11,7 @@ from ... import _creation, _dtype
 from ..._ops.reductions import amax, mean, sum
 from ...errors import InvalidArgumentError
 from ._arguments import check_spatial, sizes
-from .pooling import check_fractions, lowest
+from .pooling import lowest
 from .windows import windows
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _adaptive(operation: str, count: int, input: Tensor, output_size: object, la
     if largest:
         lowest(operation, input.dtype)
     else:
-        check_fractions(operation, input)
+        _dtype.check_floating(operation, input.dtype)
     if all(places and size % places == 0 for size, places in zip(room, wanted, strict=True)):
         kernel = [size // places for size, places in zip(room, wanted, strict=True)]
         view = windows(input, wanted, kernel, kernel, (1,) * count)

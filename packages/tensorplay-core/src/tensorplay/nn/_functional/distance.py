@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ... import _dispatch, _shape
+from ... import _dispatch, _dtype, _shape
 from ..._functions import maximum
 from ..._ops.promotion import together
 from ..._ops.reductions import sum
 from ..._ops.statistics import norm
 from ..._ops.wide import wide
-from ...errors import DTypeError, InvalidArgumentError
+from ...errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from ..._tensor import Tensor
@@ -31,8 +31,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
         The smallest divisor.
     """
     _dispatch.check_tensor("normalize", input)
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"normalize: got dtype {input.dtype.name}, expected a floating dtype")
+    _dtype.check_floating("normalize", input.dtype)
     p, dim = _dispatch.real("normalize", p), _shape.integer("normalize", dim)
     if not p > 0:
         raise InvalidArgumentError(f"normalize: got p={p}, expected a number greater than 0")
@@ -54,9 +53,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     operation = "cosine_similarity"
     _dispatch.common(operation, x1, x2)
-    dtype = together(operation, x1, x2)
-    if not dtype.is_floating_point:
-        raise DTypeError(f"{operation}: got dtype {dtype.name}, expected a floating dtype")
+    dtype = _dtype.check_floating(operation, together(operation, x1, x2))
     least = _dispatch.real(operation, eps)
     shape = _shape.broadcast(operation, x1.shape, x2.shape)
     dim = _shape.wrap_dim(operation, _shape.integer(operation, dim), len(shape))

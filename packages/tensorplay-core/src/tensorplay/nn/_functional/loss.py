@@ -124,9 +124,7 @@ def cross_entropy(
 def _difference(operation: str, input: Tensor, target: Tensor) -> tuple[Tensor, _dtype.DType]:
     """In the dtype that is computed in, and the dtype of the result."""
     _dispatch.common(operation, input, target)
-    dtype = together(operation, input, target)
-    if not dtype.is_floating_point:
-        raise DTypeError(f"{operation}: got dtype {dtype.name}, expected a floating dtype")
+    dtype = _dtype.check_floating(operation, together(operation, input, target))
     return wide(input, dtype) - wide(target, dtype), dtype
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ... import _dispatch, _limits, _shape
+from ... import _dispatch, _dtype, _limits, _shape
 from ..._operands._spec import device_of
 from ..._ops.reductions import mean
 from ..._ops.statistics import var_mean
 from ..._ops.wide import wide
-from ...errors import DTypeError, InvalidArgumentError
+from ...errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,8 +174,8 @@ def _check(operation: str, input: Tensor, others: tuple[Tensor | None, ...]) -> 
     _dispatch.common(operation, input, optional=others)
     device_of(operation, input, *others)
     for tensor in (input, *others):
-        if tensor is not None and not tensor.dtype.is_floating_point:
-            raise DTypeError(f"{operation}: got dtype {tensor.dtype.name}, expected a floating dtype")
+        if tensor is not None:
+            _dtype.check_floating(operation, tensor.dtype)
 
 
 def _check_shape(operation: str, name: str, tensor: Tensor | None, shape: _shape.Shape) -> None:

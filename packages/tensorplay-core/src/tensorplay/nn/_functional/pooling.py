@@ -182,7 +182,7 @@ def _avg_pool(
     divisor_override: int | None,
 ) -> Tensor:
     pool = _pool(operation, count, input, kernel_size, stride, padding, 1, ceil_mode)
-    check_fractions(operation, input)
+    _dtype.check_floating(operation, input.dtype)
     _dispatch.flag(operation, "count_include_pad", count_include_pad)
     view = pool.windows(input, 0.0)
     if divisor_override is not None:
@@ -207,12 +207,6 @@ def _lengths(pool: _Pool, input: Tensor, dim: int, side: int) -> Tensor:
     start = _creation.arange(pool.counts[dim], device=input.device) * pool.stride[dim] - pool.padding[dim]
     lengths = (start + pool.kernel[dim]).clamp_max(size + side) - start.clamp_min(-side)
     return lengths.reshape(-1, *(1,) * behind)
-
-
-def check_fractions(operation: str, input: Tensor) -> None:
-    """Refuses what is not floating."""
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"{operation}: got dtype {input.dtype.name}, expected a floating dtype")
 
 
 def lowest(operation: str, dtype: _dtype.DType) -> float | int:

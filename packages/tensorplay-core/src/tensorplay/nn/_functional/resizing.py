@@ -12,7 +12,6 @@ from ..._ops.wide import wide
 from ...errors import InvalidArgumentError
 from ._arguments import choice
 from .adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d
-from .pooling import check_fractions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +76,7 @@ def interpolate(
     if kind == "area":
         return (adaptive_avg_pool1d if count == 1 else adaptive_avg_pool2d)(input, wanted)
     if kind in _MIXING:
-        check_fractions(_NAME, input)
+        _dtype.check_floating(_NAME, input.dtype)
     elif all(
         places % here == 0
         and places // here <= _MOST_TIMES
