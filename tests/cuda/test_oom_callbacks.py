@@ -13,7 +13,7 @@ from helpers import fresh
 
 import tensorplay as tp
 from tensorplay import cuda
-from tensorplay.cuda import _shortage, graphs, memory
+from tensorplay.cuda import _recovery, graphs, memory
 from tensorplay.testing import emulated as control
 
 MiB = 2**20
@@ -27,7 +27,7 @@ def empty(nbytes: int, device: int = 0) -> tp.Tensor:
 def collected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Gets a word for each time that the allocator's Python side runs the garbage collector."""
     runs: list[str] = []
-    monkeypatch.setattr(_shortage.gc, "collect", lambda: runs.append("gc"))
+    monkeypatch.setattr(_recovery.gc, "collect", lambda: runs.append("gc"))
     return runs
 
 

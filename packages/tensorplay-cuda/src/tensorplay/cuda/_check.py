@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorplay import _operands, _plugins, errors
 
-from . import _origins, _reports, _shortage
+from . import _origins, _recovery, _reports, _shortage
 from ._library import native, text_of
 from ._tables import STATUSES
 
@@ -113,8 +113,8 @@ def repeated(call: Callable[..., Any], arguments: tuple[Any, ...], kinds: _Kinds
     """
     error = failure()
     try:
-        if isinstance(error, kinds) and _shortage.is_worth_repeating(error):
-            with _shortage.repeating():
+        if isinstance(error, kinds) and _recovery.is_worth_repeating(error):
+            with _recovery.repeating():
                 return call(*arguments)
         raise error
     finally:

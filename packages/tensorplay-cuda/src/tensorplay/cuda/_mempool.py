@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike, fspath
 from typing import Any
 
-from tensorplay.errors import DTypeError, InvalidArgumentError
+from tensorplay.errors import DTypeError
 
 from ._check import check, not_null
 from ._history import memory_snapshot
 from ._library import native
+from ._pluggable import CUDAPluggableAllocator
 from .device import DeviceArgument, device_index
 
 _USE_ON_OOM, _NO_SPLIT = 1, 2  # TP_MEMPOOL_USE_ON_OOM, TP_MEMPOOL_NO_SPLIT
@@ -43,44 +42,6 @@ class PoolId:
 
     def __repr__(self) -> str:
         return f"<PoolId {self._pair}>"
-
-
-class CUDAPluggableAllocator:
-    """Two functions of a shared library that give device memory and take it back: a source for `MemPool`.
-
-    Parameters
-    ----------
-    path_to_so_file : str or path
-    alloc_fn_name : str
-        ``void *(ssize_t size, int device, cudaStream_t stream)``; NULL where there is no room.
-    free_fn_name : str
-        ``void (void *pointer, ssize_t size, int device, cudaStream_t stream)``.
-
-    Notes
-    -----
-    The functions are called with the device current and a lock of the allocator held: they must not call back.
-    The library stays loaded.
-
-    Raises
-    ------
-    InvalidArgumentError
-        No such library, or no such function in it.
-    """
-
-    __slots__ = ("_functions",)
-
-    def __init__(self, path_to_so_file: str | PathLike[str], alloc_fn_name: str, free_fn_name: str) -> None:
-        path = fspath(path_to_so_file)
-        try:
-            library = ctypes.CDLL(path)
-            found = [getattr(library, name) for name in (alloc_fn_name, free_fn_name)]
-        except (OSError, AttributeError) as error:
-            raise InvalidArgumentError(f"CUDAPluggableAllocator: {path}: {error}") from None
-        self._functions = tuple(ctypes.cast(function, ctypes.c_void_p).value for function in found)
-
-    def allocator(self) -> CUDAPluggableAllocator:
-        """What `MemPool` takes: the object itself."""
-        return self
 
 
 class MemPool:

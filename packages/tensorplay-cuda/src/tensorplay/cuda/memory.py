@@ -19,7 +19,7 @@ from ._history import _snapshot as _snapshot
 from ._history import memory_snapshot
 from ._library import native
 from ._limit import get_memory_limit, set_memory_limit
-from ._mempool import CUDAPluggableAllocator, MemPool, PoolId, graph_pool_handle, reserved_by_pool, use_mem_pool
+from ._mempool import MemPool, PoolId, graph_pool_handle, reserved_by_pool, use_mem_pool
 from ._pinned import (
     empty_host_cache,
     host_memory_stats,
@@ -27,9 +27,10 @@ from ._pinned import (
     reset_accumulated_host_memory_stats,
     reset_peak_host_memory_stats,
 )
+from ._pluggable import CUDAPluggableAllocator
 from ._raw import caching_allocator_alloc, caching_allocator_delete
+from ._recovery import CallbackHandle, register_oom_callback
 from ._settings import get_allocator_backend, get_allocator_settings, set_allocator_settings
-from ._shortage import CallbackHandle, register_oom_callback
 from ._summary import nested, summary
 from ._tables import STATISTICS
 from .device import CURRENT, DeviceArgument, device_index
