@@ -56,7 +56,7 @@ void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int val
 static unsigned int most_bodies(enum cudaGraphConditionalNodeType type) {
   switch (type) {
     case cudaGraphCondTypeWhile: return 1;
-#if CUDART_VERSION >= 12080
+#if TP_CUDA_SECOND_BODIES
     case cudaGraphCondTypeIf: return 2;
     case cudaGraphCondTypeSwitch: return UINT32_MAX;
 #else
@@ -140,7 +140,7 @@ typedef struct decision {
 /* The body for the condition's value, NULL where none is to run. */
 static const emu_graph_t *chosen_body(const emu_node_t *node) {
   unsigned int value = find(node->condition)->value;
-#if CUDART_VERSION >= 12080
+#if TP_CUDA_SECOND_BODIES
   if (node->condition_type == cudaGraphCondTypeSwitch) return value < node->body_count ? node->bodies[value] : NULL;
 #endif
   if (value) return node->bodies[0];

@@ -35,6 +35,7 @@
 #define TP_API
 #endif
 
+/* Another number for other declarations here, or other numbers in tensorplay_codes.h: abi.txt tells them apart. */
 #define TP_ABI_VERSION 1
 #define TP_DEVICE_CURRENT (-1)
 #define TP_DTYPE_NONE (-1)

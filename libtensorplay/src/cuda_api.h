@@ -38,4 +38,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 cudaError_t cudaLibraryUnload(cudaLibrary_t library);
 #endif
 
+/* IF nodes may have a second body, and there are SWITCH nodes. */
+#define TP_CUDA_SECOND_BODIES (CUDART_VERSION >= 12080)
+
 #endif

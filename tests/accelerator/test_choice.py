@@ -75,7 +75,7 @@ def test_the_variable_chooses_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_whoever_needs_an_accelerator_is_told_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, says in (("", " is installed: install tensorplay-cuda "), ("none", ": TENSORPLAY_ACCELERATOR is none")):
+    for value, says in (("", ": tensorplay-cuda is not installed; "), ("none", ": TENSORPLAY_ACCELERATOR is none")):
         monkeypatch.setenv(_plugins.VARIABLE, value)
         _plugins.accelerator_type.cache_clear()
         for call in (accelerator.synchronize, lambda: tensorplay.ones(1).pin_memory(), lambda: tensorplay.device(0)):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tensorplay
-from tensorplay import _environment, _installation, _plugins, doctor
+from tensorplay import _environment, _installation, _plugins, _wheels, doctor
 from tensorplay._fault import Fault
 
 
@@ -49,7 +49,7 @@ def test_a_backend_whose_import_fails_is_a_finding(monkeypatch: pytest.MonkeyPat
     assert "libfoo.so.1" in found["reason"]
     fault = next(fault for fault in report["faults"] if "'cuda'" in fault["problem"])
     assert fault["code"] == "import-failed"
-    assert fault["advice"] == "type `python -m pip check`, and install tensorplay-cuda anew"
+    assert fault["advice"] == f"type `python -m pip check`, then {_wheels.install_anew('tensorplay-cuda')}"
 
 
 def test_the_accelerator_is_named_and_a_choice_that_is_none_is_a_fault() -> None:
@@ -145,7 +145,7 @@ def test_siblings_of_different_versions_are_a_fault(tmp_path: Path, monkeypatch:
     (fault,) = _installation.faults()
     assert fault.code == "versions-differ"
     assert fault.problem.startswith("tensorplay-core 7.1, tensorplay-cuda 7.2, tensorplay-accelerator 7.1: expected")
-    assert "tensorplay_cuda-VERSION-*.whl" in fault.advice
+    assert fault.advice == f"type {_wheels.install_anew(*_installation.OURS)}"
 
 
 def test_siblings_of_one_version_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from helpers import fresh
 
 from tensorplay.cuda import __main__ as command
 from tensorplay.cuda import _native, _select
+from tensorplay.cuda._library import native
 
 
 @pytest.fixture
@@ -80,12 +81,13 @@ def test_a_library_of_another_version_is_refused_and_nothing_stays_loaded(gpu: N
     """)
     refusal, *rest = printed.splitlines()
     assert refusal.startswith(f"tensorplay.cuda: libtensorplay does not load: {tmp_path}/libtensorplay_")
-    assert refusal.endswith(" has version 71 of the C ABI, expected 1: they were not built together")
+    ours = native.tp_abi_version()
+    assert refusal.endswith(f" has version 71 of the C ABI, expected {ours}: they were not built together")
     assert rest == ["False", "[1.0, 1.0]"]
 
 
 def test_a_library_without_a_function_is_refused_by_its_name(gpu: None, tmp_path: Path) -> None:
-    (tmp_path / "empty.c").write_text("int tp_abi_version(void) { return 1; }\n")
+    (tmp_path / "empty.c").write_text(f"int tp_abi_version(void) {{ return {native.tp_abi_version()}; }}\n")
     for variant in _select.VARIANTS:
         library = tmp_path / f"libtensorplay_{variant}.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "empty.c"], check=True)

@@ -133,7 +133,7 @@ def test_without_the_compiled_module_nothing_is_asked() -> None:
         print([fault["code"] for fault in found["faults"]], found["faults"][0]["advice"])
     """
     printed = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="emulated")
-    assert printed.startswith("['module-missing'] install its wheel anew: `python -m pip install --force-reinstall")
+    assert printed.startswith("['module-missing'] type `python -m pip install --force-reinstall")
 
 
 def test_a_fault_is_one_sentence() -> None:

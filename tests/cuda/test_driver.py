@@ -242,6 +242,49 @@ def test_a_driver_without_a_gpu(machine: Machine) -> None:
     assert out.startswith("the NVIDIA driver is there, but finds no GPU; type `nvidia-smi -L`")
 
 
+REFUSED = """
+import os
+import tensorplay as tp
+assert cuda.is_available() is False and tp.ones(3).sum().item() == 3
+reason = cuda.unavailable_reason()
+for call in (lambda: tp.ones(3, device="cuda"), lambda: tp.ones(3).cuda(), cuda.Stream, cuda.mem_get_info):
+    try:
+        call()
+    except tp.errors.BackendUnavailableError as error:
+        assert str(error).endswith(reason), error
+    else:
+        raise AssertionError
+assert not cuda.is_initialized() and "/libtensorplay_" not in Path("/proc/self/maps").read_text()
+_native.FOLDER = Path(_native.__file__).parent / "lib"
+os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
+assert cuda.is_available() and tp.ones(3, device="cuda").sum().item() == 3
+print(reason)
+"""
+
+
+@pytest.mark.parametrize(
+    ("driver", "gpus", "words"),
+    [
+        (None, None, "libcuda.so.1 does not load"),
+        ((0, 34), None, "cuDriverGetVersion"),
+        ((11040, 0), None, "serves CUDA 11.4"),
+        ((13000, 0), "-1", "CUDA_VISIBLE_DEVICES='-1'"),
+    ],
+    ids=["broken", "stub", "old", "hidden"],
+)
+def test_a_device_call_raises_the_cause_and_leaves_nothing_behind(
+    machine: Machine, driver: tuple[int, int] | None, gpus: str | None, words: str
+) -> None:
+    """A package for one CUDA major asked for another's library when it was imported, and named a file and no cause."""
+    for soname in ("libcudart.so.12", "libcudart.so.13", "libcublasLt.so.12", "libcublasLt.so.13", "libcuda.so.1"):
+        (machine.folder / soname).write_text("not a library")
+    if driver is not None:
+        machine.add("libcuda.so.1", CUDA, VERSION=driver[0], STATUS=driver[1])
+        machine.add("libnvidia-ml.so.1", NVML, STATUS=0, MIG=0)
+    assert words in machine.run(REFUSED, CUDA_VISIBLE_DEVICES=gpus)
+    assert not machine.log.exists()
+
+
 def test_release_of_the_driver(machine: Machine) -> None:
     version = """
 #include <stdio.h>

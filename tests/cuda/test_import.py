@@ -8,7 +8,7 @@ from pathlib import Path
 
 from helpers import fresh
 
-from tensorplay import cuda
+from tensorplay import _wheels, cuda
 
 # Modules that take milliseconds and that an import does not need.
 LATE = ("_cffi_backend", "subprocess", "secrets", "tensorplay.cuda._native", "tensorplay.cuda._backend")
@@ -36,7 +36,8 @@ def test_without_core_the_import_says_what_to_install(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert "pip install tensorplay-core" in done.stderr.splitlines()[-1]
+    advice = _wheels.install("tensorplay-cuda")
+    assert done.stderr.endswith(f"tensorplay.cuda: tensorplay-core is not installed; type {advice}\n")
 
 
 def test_public_names_exist_and_are_told_by_dir() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers import fresh
 
 from tensorplay.cuda._visible import visible
 
@@ -45,3 +46,28 @@ def test_visible_follows_the_drivers_rules(setting: str | None, expected: int) -
 
 def test_visible_leaves_mig_slices_to_the_driver() -> None:
     assert visible("MIG-11aa", UUIDS) is None
+
+
+@pytest.mark.parametrize("setting", [None, "", "0", "0,0", "0,99"])
+def test_the_driver_counts_alike(gpu: None, setting: str | None) -> None:
+    code = """
+        from tensorplay.cuda import _select
+        from tensorplay.cuda._native import bind, lib
+        choice = _select.choose()
+        before = _select.count(choice)[0]
+        bind(choice.variant)
+        print(before - lib.tp_device_count())
+    """
+    assert fresh.run(code, CUDA_VISIBLE_DEVICES=setting) == "0\n"
+
+
+def test_what_is_set_after_the_first_use_changes_nothing(gpu: None) -> None:
+    code = """
+        import os
+        import tensorplay as tp
+        x = tp.ones(3, device="cuda")
+        before = tp.cuda.device_count()
+        os.environ |= {"CUDA_VISIBLE_DEVICES": "-1", "TENSORPLAY_EMULATED_DEVICES": "0"}
+        print(tp.cuda.device_count() - before, tp.cuda.is_available(), x.sum().item())
+    """
+    assert fresh.run(code) == "0 True 3.0\n"

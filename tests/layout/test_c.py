@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tree import LIB, SRC, c_sources, calls, code, definitions
+from tree import LIB, ROOT, SRC, c_sources, calls, code, definitions
 
 HEADERS_OF_ABI = {"<stddef.h>", "<stdint.h>"}
 
@@ -87,8 +87,10 @@ def test_only_cuda_api_includes_cuda() -> None:
 
 
 def test_only_cuda_api_depends_on_the_toolkits_version() -> None:
-    condition = re.compile(r"^\s*#\s*(?:el)?if.*CUDA\w*VERSION", re.M)
-    assert {path.name for path in sorted(SRC.glob("**/*.[ch]")) if condition.search(code(path))} <= {"cuda_api.h"}
+    # Two more tell it: tp_cuda_version, and the emulated driver.
+    expected = {SRC / "cuda_api.h", SRC / "library.c", LIB / "emulated" / "device.c"}
+    places = [*LIB.glob("**/*.[ch]"), *LIB.glob("**/*.cu"), *(ROOT / "tests" / "native").glob("*.[ch]")]
+    assert {path for path in places if re.search(r"\bCUDA(RT)?_VERSION\b", code(path))} == expected
 
 
 def test_only_captured_c_begins_and_ends_captures_and_asks_about_them() -> None:

@@ -53,6 +53,12 @@ def test_each_distribution_carries_the_licence() -> None:
         assert project.with_name("LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
+def test_nothing_is_installed_by_a_name_that_is_anothers_on_an_index() -> None:
+    named = re.compile(r"pip3? install[^`\n]*[ '\"]tensorplay(?![\w-]*-\*\.whl)")
+    found = [path for path in tracked() if path.suffix in (".py", ".md") and named.search(path.read_text())]
+    assert not found, f"type files, as tensorplay/_wheels.py of core does: {found}"
+
+
 def test_version_stands_in_one_file_and_its_copies() -> None:
     version = re.search('^__version__ = "(.*)"$', tables.VERSION.read_text(), re.M)
     assert version

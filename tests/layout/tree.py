@@ -30,8 +30,13 @@ def python_sources(*folders: Path) -> list[Path]:
 
 @cache
 def code(path: Path) -> str:
-    """C text without comments and without what stands in string literals."""
-    text = re.sub(r"/\*.*?\*/", " ", path.read_text(), flags=re.S)
+    """A C file without comments and without what stands in string literals."""
+    return bare(path.read_text())
+
+
+def bare(text: str) -> str:
+    """C text without these."""
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"//[^\n]*", " ", text)
     return re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
 

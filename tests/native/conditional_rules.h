@@ -71,7 +71,7 @@ static void rule_a_while_with_zero_runs_nothing(void) {
   EXPECT_EQUAL(1, run_conditional(cudaGraphCondTypeWhile, 1, 0));
 }
 
-#if CUDART_VERSION >= 12080
+#if TP_CUDA_SECOND_BODIES
 static void rule_an_if_may_have_a_second_body(void) {
   EXPECT_EQUAL(11, run_conditional(cudaGraphCondTypeIf, 2, 0));
   EXPECT_EQUAL(10, run_conditional(cudaGraphCondTypeIf, 2, 1));
@@ -255,7 +255,7 @@ static void rule_a_body_is_printed_beside_its_graph(void) {
 static const rule_t conditional_rules[] = {
     RULE(an_if_runs_its_body_where_the_value_is_not_zero),
     RULE(a_while_with_zero_runs_nothing),
-#if CUDART_VERSION >= 12080
+#if TP_CUDA_SECOND_BODIES
     RULE(an_if_may_have_a_second_body),
     RULE(a_switch_runs_the_body_of_its_value),
 #endif

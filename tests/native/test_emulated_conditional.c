@@ -10,7 +10,7 @@ static void test_the_rules(void) {
   CHECK(differences == 0);
 }
 
-#if CUDART_VERSION >= 12080
+#if TP_CUDA_SECOND_BODIES
 /* In CUDA's form, as far as that is known. */
 static void test_a_switch_is_printed(void) {
   CHECK(names_body(cudaGraphCondTypeSwitch, "{Conditional Type| SWITCH}\n| {0 | "));
@@ -285,7 +285,7 @@ int main(void) {
   make_memory();
   load_kernels();
   test_the_rules();
-#if CUDART_VERSION >= 12080
+#if TP_CUDA_SECOND_BODIES
   test_a_switch_is_printed();
 #endif
   test_a_kernel_sets_the_condition();

@@ -27,13 +27,22 @@ def run(*command: str | Path, check: bool = True, **environment: str) -> subproc
     return done
 
 
-def write_wheel(folder: Path, name: str, version: str) -> None:
-    """Writes a wheel that holds nothing."""
+def write_wheel(
+    folder: Path, name: str, version: str, files: dict[str, bytes] | None = None, tag: str = "py3-none-any"
+) -> Path:
+    """Writes a wheel that holds these files, or nothing."""
     info = f"{name}-{version}.dist-info"
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", "")
+    held = {
+        **(files or {}),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: {str('-any' in tag).lower()}\nTag: {tag}\n",
+    }
+    path = folder / f"{name}-{version}-{tag}.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for place, content in held.items():
+            wheel.writestr(place, content)
+        wheel.writestr(f"{info}/RECORD", "".join(f"{place},,\n" for place in (*held, f"{info}/RECORD")))
+    return path
 
 
 class Environment:

@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 
-from installs import Environment, run
-
-
-def foreign_wheel(folder: Path) -> Path:
-    """A wheel of another project whose package has our name."""
-    wheel = folder / "tensorplay-9.9-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("tensorplay/__init__.py", '__version__ = "9.9"\n')
-        archive.writestr("tensorplay-9.9.dist-info/METADATA", "Metadata-Version: 2.1\nName: tensorplay\nVersion: 9.9\n")
-        archive.writestr(
-            "tensorplay-9.9.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr("tensorplay-9.9.dist-info/RECORD", "tensorplay/__init__.py,,\n")
-    return wheel
+from installs import Environment, run, write_wheel
 
 
 def faults(env: Environment) -> list[str]:
@@ -33,7 +19,9 @@ def test_another_tensorplay_over_ours_is_found_and_the_advice_mends_it(
 ) -> None:
     env.pip("install", *dist.glob("tensorplay_core-*.whl"), *dist.glob("tensorplay_cuda-*.whl"))
     assert faults(env) == []
-    env.pip("install", "--no-deps", foreign_wheel(tmp_path))
+    # Another project's package, with our name.
+    other = write_wheel(tmp_path, "tensorplay", "9.9", {"tensorplay/__init__.py": b'__version__ = "9.9"\n'})
+    env.pip("install", "--no-deps", other)
     assert faults(env) == ["foreign-package"]
     env.pip("uninstall", "-y", "tensorplay")
     wheels = [*dist.glob("tensorplay_core-*.whl"), *dist.glob("tensorplay_cuda-*.whl")]

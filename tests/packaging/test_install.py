@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -114,8 +116,14 @@ def test_uninstall_of_cuda_leaves_the_facade(dist: Path, env: Environment) -> No
     assert env.evaluate(code, **EMULATED) == "False False 1.0"
 
 
-def test_core_alone_has_a_placeholder(dist: Path, env: Environment) -> None:
-    env.pip("install", *dist.glob("tensorplay_core-*.whl"))
+def type_what_it_says(env: Environment, dist: Path, advice: str) -> None:
+    """Types what stands between backticks, in the folder of the wheels, in a shell of this environment."""
+    (command,) = re.findall("`(.*?)`", advice)
+    run("sh", "-c", f"cd {dist} && {command}", PATH=f"{env.python.parent}:{os.environ['PATH']}")
+
+
+def test_core_alone_says_what_to_type_for_a_device(dist: Path, env: Environment) -> None:
+    env.pip("install", *wheels(dist, "core"))
     assert env.evaluate("from tensorplay import cuda; print(cuda.is_available(), cuda.device_count())") == "False 0"
     code = """
 import tensorplay.cuda
@@ -123,8 +131,14 @@ try:
     tensorplay.cuda.Stream()
 except Exception as error:
     print(error)
+try:
+    tensorplay.accelerator
+except AttributeError as error:
+    print(error)
 """
-    assert "tensorplay-cuda" in env.evaluate(code)
+    for advice in env.evaluate(code).splitlines():
+        type_what_it_says(env, dist, advice)
+    assert env.evaluate(WORKS, **EMULATED) == RESULT
 
 
 def test_accelerator_without_cuda_reports_none(dist: Path, env: Environment) -> None:
@@ -134,8 +148,10 @@ def test_accelerator_without_cuda_reports_none(dist: Path, env: Environment) -> 
 
 
 @pytest.mark.parametrize("name", ["cuda", "accelerator"])
-def test_import_without_core_says_what_to_install(dist: Path, env: Environment, name: str) -> None:
+def test_import_without_core_says_what_to_type(dist: Path, env: Environment, name: str) -> None:
     env.pip("install", "--no-deps", *wheels(dist, name))
-    done = run(env.python, "-c", f"import tensorplay.{name}", check=False)
+    code = f"import tensorplay.{name} as part; print(part.device_count())"
+    done = run(env.python, "-c", code, check=False, **EMULATED)
     assert done.returncode == 1
-    assert "pip install tensorplay-core" in done.stderr.splitlines()[-1]
+    type_what_it_says(env, dist, done.stderr.splitlines()[-1])
+    assert env.evaluate(code, **EMULATED) == ("2" if name == "cuda" else "0")

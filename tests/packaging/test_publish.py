@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 import release
-from installs import Environment
+from installs import Environment, write_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
 MB = 1_000_000
@@ -39,6 +40,49 @@ def everything(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Env
 def test_wheel_with_c_carries_the_manylinux_tag_of_glibc_2_34(published: Path) -> None:
     (found,) = published.glob("tensorplay_cuda-*.whl")
     assert found.name.endswith("-cp310-abi3-manylinux_2_34_x86_64.whl")
+
+
+def wheel_that_needs(folder: Path, library: str, version: str | None = None) -> Path:
+    """A wheel whose library calls a function of another library, in a version where one is given."""
+    (folder / "outside.c").write_text("void outside(void) {}\n")
+    (folder / "inside.c").write_text("void outside(void);\nvoid inside(void) { outside(); }\n")
+    (folder / "versions").write_text(f"{version} {{ outside; }};\n")
+    link = ["cc", "-shared", "-fPIC", "-nostdlib"]
+    versions = ["-Wl,--version-script=versions"] if version else []
+    subprocess.run([*link, *versions, f"-Wl,-soname,{library}", "-o", library, "outside.c"], cwd=folder, check=True)
+    subprocess.run([*link, "-o", "inside.so", "inside.c", library], cwd=folder, check=True)
+    files = {"inside.so": (folder / "inside.so").read_bytes()}
+    return write_wheel(folder, "inside", "1.0", files, "cp310-abi3-linux_x86_64")
+
+
+@pytest.mark.parametrize(
+    ("library", "version", "named"),
+    [
+        ("libcuda.so.1", None, "libcuda.so.1"),
+        ("libm.so.6", "GLIBC_2.99", "GLIBC_2.99"),
+        ("libc.so.6", "GLIBC_PRIVATE", "GLIBC_PRIVATE"),
+    ],
+)
+def test_a_library_that_needs_more_than_glibc_is_refused(
+    tmp_path: Path, library: str, version: str | None, named: str
+) -> None:
+    wheel = wheel_that_needs(tmp_path, library, version)
+    out = tmp_path / "out"
+    words = f"inside-1.0-.*whl: inside.so needs {named}, expected nothing but glibc 2.34: open other libraries by name"
+    with pytest.raises(release.ReleaseError, match=words):
+        release.repair(wheel, out)
+    assert not out.exists()
+
+
+def test_auditwheel_refuses_a_newer_glibc_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "outside", lambda library: [])
+    with pytest.raises(release.ReleaseError, match="auditwheel repair .*: status [12]; what it found stands above"):
+        release.repair(wheel_that_needs(tmp_path, "libm.so.6", "GLIBC_2.99"), tmp_path / "out")
+
+
+def test_a_library_that_needs_glibc_alone_gets_the_tag(tmp_path: Path) -> None:
+    wheel = wheel_that_needs(tmp_path, "libm.so.6", "GLIBC_2.34")
+    assert release.repair(wheel, tmp_path / "out").name == "inside-1.0-cp310-abi3-manylinux_2_34_x86_64.whl"
 
 
 def test_descriptions_and_limited_api_pass_their_checkers(published: Path) -> None:

@@ -68,7 +68,7 @@ def test_core_of_another_version_beside_cuda(dist: Path, other: Path, mixed: Env
     text = refusal(mixed, code)
     assert spoken(find(dist, "cuda")) in text
     assert spoken(find(other, "core")) in text
-    assert "pip install" in text
+    assert "; type `python -m pip install tensorplay_core-*.whl tensorplay_cuda-*.whl`" in text
 
 
 def test_host_tensors_work_beside_a_cuda_that_does_not_fit(mixed: Environment) -> None:

@@ -52,7 +52,7 @@ static bool has_else(void) {
   int version = 0;
   cudaError_t error = cudaDriverGetVersion(&version);
   if (error) (void)cudaGetLastError();
-  return !error && CUDART_VERSION >= 12080 && version >= 12080;
+  return !error && TP_CUDA_SECOND_BODIES && version >= 12080;
 }
 
 static tp_status_t set(cudaGraphConditionalHandle handle, const tp_tensor_t *predicate, tp_stream_t *stream,

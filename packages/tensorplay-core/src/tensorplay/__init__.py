@@ -11,7 +11,7 @@ from typing import Any as _Any
 # Other distributions put their parts into this package, perhaps from another folder.
 __path__ = _extend_path(__path__, __name__)
 
-from . import _functions, _placeholder, _plugins, errors, random
+from . import _functions, _placeholder, _plugins, _wheels, errors, random
 from ._creation import (
     arange,
     empty,
@@ -307,7 +307,6 @@ def __getattr__(name: str) -> _Any:
         except ModuleNotFoundError as error:
             if error.name != part:
                 raise
-            missing = f"tensorplay-{name}"
             # AttributeError, so that hasattr answers.
-            raise AttributeError(f"{part}: {missing} is not installed: pip install {missing}") from None
+            raise AttributeError(f"{part}: {_wheels.not_installed(f'tensorplay-{name}')}") from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from importlib import metadata
 
+from . import _wheels
 from ._fault import Fault
 
 #: Our own distributions, then those that they use.
-OURS = ("tensorplay-core", "tensorplay-cuda", "tensorplay-accelerator")
+OURS = (_wheels.CORE, "tensorplay-cuda", "tensorplay-accelerator")
 OTHERS = ("numpy", "ml_dtypes", "cffi", "cuda-pathfinder")
 #: Another project, whose package has the name of ours.
 FOREIGN = "tensorplay"
@@ -39,11 +40,11 @@ def _foreign() -> Fault | None:
     file = sys.modules["tensorplay"].__file__
     whose = "tensorplay-core's" if is_ours() else "not tensorplay-core's"
     named = f"the distribution {FOREIGN} {other} is another project, and writes into the same folder; " if other else ""
-    anew = " ".join(f"{name.replace('-', '_')}-*.whl" for name in OURS if name == OURS[0] or version(name))
+    anew = _wheels.install_anew(*(name for name in OURS if name == _wheels.CORE or version(name)))
     return Fault(
         "foreign-package",
         f"{named}{file} is {whose}",
-        f"type `python -m pip uninstall -y {FOREIGN}`, then `python -m pip install --force-reinstall --no-deps {anew}`",
+        f"type `python -m pip uninstall -y {FOREIGN}`, then {anew}",
     )
 
 
@@ -52,9 +53,8 @@ def _mixed() -> Fault | None:
     if len(set(found.values())) < 2:
         return None
     listed = ", ".join(f"{name} {known}" for name, known in found.items())
-    wheels = " ".join(f"{name.replace('-', '_')}-VERSION-*.whl" for name in found)
     return Fault(
         "versions-differ",
         f"{listed}: expected one version of all",
-        f"install them together, with one VERSION: `python -m pip install --force-reinstall --no-deps {wheels}`",
+        f"type {_wheels.install_anew(*found)}",
     )

@@ -12,7 +12,7 @@ import threading
 from functools import cache
 from typing import TYPE_CHECKING
 
-from . import _dtype
+from . import _dtype, _wheels
 from ._backend import Backend
 from ._device import Device, DeviceLike
 from .errors import BackendUnavailableError, DTypeError
@@ -111,7 +111,7 @@ def get(kind: str) -> Backend:
 def missing(kind: str) -> str:
     """The sentence for a device type without a backend."""
     distribution = DISTRIBUTIONS.get(kind)
-    advice = f": install {distribution} (pip install {distribution})" if distribution else ""
+    advice = f": {_wheels.not_installed(distribution)}" if distribution else ""
     return f"no backend for devices of type {kind!r}{advice}"
 
 
@@ -144,9 +144,7 @@ def no_accelerator() -> str:
     """The sentence for a call that needs an accelerator where there is none."""
     if os.environ.get(VARIABLE) == "none":
         return f"no accelerator: {VARIABLE} is none"
-    return "no accelerator is installed: " + " or ".join(
-        f"install {name} (pip install {name})" for name in DISTRIBUTIONS.values()
-    )
+    return f"no accelerator: {', or '.join(map(_wheels.not_installed, DISTRIBUTIONS.values()))}"
 
 
 def accelerator() -> Backend | None:

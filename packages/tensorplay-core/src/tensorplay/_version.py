@@ -1,5 +1,7 @@
 """The version of all three distributions; libtensorplay/tables.py copies it to the other two."""
 
+from . import _wheels
+
 __version__ = "0.1.0"
 
 
@@ -20,7 +22,6 @@ def require_same(distribution: str, version: str) -> None:
     """
     if version != __version__:
         raise ImportError(
-            f"{distribution} {version} beside tensorplay-core {__version__}: got two versions, expected one. Install "
-            f"{distribution} and tensorplay-core anew from the files of one version: "
-            f"pip install tensorplay_core-*.whl {distribution.replace('-', '_')}-*.whl"
+            f"{distribution} {version} beside tensorplay-core {__version__}: got two versions, expected one; type "
+            f"{_wheels.install(distribution)}"
         )

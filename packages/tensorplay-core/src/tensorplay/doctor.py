@@ -52,13 +52,15 @@ def report() -> dict[str, Any]:
 
 def _backend(kind: str) -> tuple[dict[str, Any], list[Fault]]:
     """What one backend says about itself. A backend that cannot even be imported is a finding, not an end."""
-    from . import _plugins
+    from . import _plugins, _wheels
 
     try:
         backend = _plugins.find(kind)
     except Exception as error:
         problem = f"the import of the backend for {kind!r} failed: {type(error).__name__}: {error}"
-        advice = f"type `python -m pip check`, and install {_plugins.DISTRIBUTIONS.get(kind, 'what brings it')} anew"
+        known = _plugins.DISTRIBUTIONS.get(kind)
+        again = _wheels.install_anew(known) if known else "install what brings it anew"
+        advice = f"type `python -m pip check`, then {again}"
         return {"available": False, "reason": problem}, [Fault("import-failed", problem, advice)]
     if backend is None:
         return {"available": False, "reason": _plugins.missing(kind)}, []

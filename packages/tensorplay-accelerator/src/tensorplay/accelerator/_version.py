@@ -4,7 +4,8 @@ try:
     from tensorplay._version import require_same
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "tensorplay.accelerator needs tensorplay-core, which is not installed: pip install tensorplay-core",
+        "tensorplay.accelerator: tensorplay-core is not installed; type "
+        "`python -m pip install tensorplay_core-*.whl tensorplay_accelerator-*.whl` in the folder of the wheels",
         name=error.name,
     ) from error
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .. import _dtype, _plugins, _shape
 from .._dtype import DType
 from .._shape import Shape
-from ..errors import DTypeError, InvalidArgumentError
+from ..errors import BackendUnavailableError, DTypeError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from .._backend import Scalar
@@ -58,9 +58,14 @@ def check_device(operation: str, device: Device) -> None:
     ------
     InvalidArgumentError
         Fewer devices are visible.
+    BackendUnavailableError
+        None is; the text has the reason.
     """
     if device.index is not None:
-        visible = _plugins.get(device.type).device_count()
+        backend = _plugins.get(device.type)
+        visible = backend.device_count()
+        if not visible:
+            raise BackendUnavailableError(f"{operation}: {backend.unavailable_reason()}")
         if device.index >= visible:
             raise InvalidArgumentError(
                 f"{operation}: device {device.index} asked for, {visible} visible (devices of type {device.type!r})"

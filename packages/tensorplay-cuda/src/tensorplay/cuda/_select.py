@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from tensorplay import _wheels
 from tensorplay._fault import Fault
 from tensorplay.errors import BackendUnavailableError
 
@@ -24,7 +25,7 @@ _DRIVERS = {"cuda13": (13000, "580"), "cuda12": (12000, "525")}
 
 # Without it nothing can be loaded.
 MODULE_MISSING = "module-missing"
-REINSTALL = "python -m pip install --force-reinstall --no-deps tensorplay_cuda-*.whl"
+REINSTALL = _wheels.install_anew("tensorplay-cuda")
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,14 @@ def built(variants: tuple[str, ...], why: str) -> Choice:
     try:
         from . import _native
     except BackendUnavailableError as error:
-        return _none(MODULE_MISSING, str(error), f"install its wheel anew: `{REINSTALL}`")
+        return _none(MODULE_MISSING, str(error), f"type {REINSTALL}")
     for variant in variants:
         if _native.built(variant):
             return Choice(variant, why)
     have = ", ".join(variant for variant in VARIANTS if _native.built(variant)) or "none"
     problem = f"{why}, and {' or '.join(variants)} was not built into this installation (built: {have})"
     unset = f"type `unset {VARIABLE}`, or " if os.environ.get(VARIABLE) else ""
-    return _none("variant-missing", problem, f"{unset}install a wheel that holds it, `{REINSTALL}`")
+    return _none("variant-missing", problem, f"{unset}install a wheel that holds it: {REINSTALL}")
 
 
 def _served(candidates: tuple[str, ...]) -> Choice:
