@@ -187,7 +187,7 @@ def build_binding(out: Path) -> None:
         write_source(source)
         _run(
             [*_cc(), "-O2", "-fPIC", "-shared", "-s", "-fvisibility=hidden",
-             "-DPy_LIMITED_API=0x030a0000", "-I", python, "-I", HERE / "include",
+             "-DPy_LIMITED_API=0x030a0000", "-I", python, "-I", HERE / "binding", "-I", HERE / "include",
              "-I", HERE / "emulated" / "include", source, "-o", out / "_tensorplay.abi3.so", "-ldl", "-lpthread"],
             "the cffi module does not compile",
         )  # fmt: skip

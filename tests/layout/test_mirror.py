@@ -27,7 +27,7 @@ def test_public_module_has_a_test(path: Path) -> None:
 def test_public_function_is_used_by_python_or_a_test() -> None:
     declared = set(re.findall(r"\b(tp_[a-z]\w*)\(", code(LIB / "include" / "tensorplay.h")))
     tests = [path for path in (ROOT / "tests").glob("*/*") if path.suffix in (".c", ".py")]
-    users = [*LIB.glob("binding*.py"), *python_sources(CUDA), *tests]
+    users = [*LIB.glob("binding/*.c"), *python_sources(CUDA), *tests]
     used = {name for path in users for name in re.findall(r"\btp_[a-z]\w*", path.read_text())}
     assert declared
     assert sorted(declared - used) == []

@@ -1,4 +1,4 @@
-"""The functions that launch graphs, which the binding makes (libtensorplay/binding_launches.py).
+"""The functions that launch graphs, which the binding makes (libtensorplay/binding/launches.c).
 
 They are there from the first time that one is asked for.
 """

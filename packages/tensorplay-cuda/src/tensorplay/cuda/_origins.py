@@ -1,6 +1,6 @@
 """Where in the program something was done: stacks of Python, kept under numbers that C hands about.
 
-C asks a hook (`tp_origin_set_hook`, made by libtensorplay/binding.py) which runs no bytecode; here its tables are
+C asks a hook (`tp_origin_set_hook`, of libtensorplay/binding/origins.c) which runs no bytecode; here its tables are
 kept and read. A stack is kept once, however often it comes, and there is room for `ROOM` different ones: those beyond
 it share the number `NO_ROOM`. Stacks that nothing refers to any more stay until `keep` is called.
 """

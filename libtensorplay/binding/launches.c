@@ -1,12 +1,6 @@
-"""The part of the cffi module's C source that launches graphs for Python.
-
-Replays are called as often as any function, and cost little more than CUDA's launch: so arguments are read here, where
-cffi's functions would take a fifth of a replay's time, and for the lists of `stage_and_launch` twice as long.
-"""
-
-from __future__ import annotations
-
-LAUNCHES = """
+/* Launches of graphs. Replays are called as often as any function, and cost little more than CUDA's launch: so
+ * arguments are read here, where cffi's functions would take a fifth of a replay's time, and for the lists of
+ * stage_and_launch twice as long. */
 #include <structmember.h>
 
 /* What is known by address; the module that asks for the functions holds it. */
@@ -118,4 +112,3 @@ static void *tp_launch_functions(void *slot, void *tensors, void *graph, void *s
   PyGILState_Release(state);
   return made;
 }
-"""
