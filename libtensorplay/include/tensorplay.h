@@ -865,8 +865,8 @@ TP_API tp_mempool_t *tp_graph_mempool(tp_graph_t *graph);
 /* 1 when what was captured writes memory of the tensor's storage, else 0. What other libraries queue is not known. */
 TP_API int32_t tp_graph_writes(tp_graph_t *graph, const tp_tensor_t *tensor);
 /* cudaGraph_t and cudaGraphExec_t as numbers, 0 where there is none; the graph's own. */
-TP_API uintptr_t tp_graph_handle(const tp_graph_t *graph);
-TP_API uintptr_t tp_graph_exec_handle(const tp_graph_t *graph);
+TP_API uintptr_t tp_graph_handle(tp_graph_t *graph);
+TP_API uintptr_t tp_graph_exec_handle(tp_graph_t *graph);
 /* Writes the graph in the language DOT. is_verbose: with all that CUDA tells of nodes. Status: STATE when nothing was
  * captured, CUDA for a path that cannot be written. */
 TP_API tp_status_t tp_graph_write_dot(tp_graph_t *graph, const char *path, int32_t is_verbose);

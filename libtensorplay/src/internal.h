@@ -2,7 +2,7 @@
  * are in watch.h, those of mark.c, captured.c, capture.c, alloc/capture.c and random/ in headers beside them. The files
  * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
- *   1  error, library, origin, settings, wait
+ *   1  error, driver, library, origin, settings, wait
  *   2  device, captured, stream, capture, event, mark, foreign, staging, order/, watch
  *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
@@ -55,6 +55,15 @@ void tp__error_add(const char *format, ...) __attribute__((format(printf, 1, 2))
  * filled, and whatever locks the thread holds. */
 typedef void (*tp__error_listener_t)(cudaError_t error);
 void tp__error_listen(tp__error_listener_t replacement);
+
+/* ---- driver.c ---- */
+/* A function of the driver, and the pointer that it is put to. */
+typedef struct tp__driver_function {
+  const char *name;
+  void **place;
+} tp__driver_function_t;
+/* Finds them at run time; *out_found: all of them, as the driver may lack one. */
+tp_status_t tp__driver_find(const tp__driver_function_t *wanted, size_t count, bool *out_found, const char *operation);
 
 /* ---- origin.c ---- */
 /* The listener's number for where the calling thread is; 0 while nobody listens, which costs a load. No lock may be

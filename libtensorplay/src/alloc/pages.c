@@ -1,9 +1,6 @@
-/* Pages: memory that is mapped at reserved addresses, and unmapped again, through the driver. The CUDA runtime has no
- * calls for it, so the driver's are found at run time. Their errors have the numbers of the runtime's. */
+/* Pages: memory that is mapped at reserved addresses, and unmapped again, through the driver. Its errors have
+ * the numbers of the runtime's. */
 #include "growing.h"
-
-/* Of CUDA 10.2 to 12: the calls have not changed since. */
-#define DRIVER_VERSION 12000
 
 static struct {
   pthread_mutex_t lock;
@@ -29,26 +26,14 @@ static tp_status_t refuse_setting(int32_t device, const char *operation) {
 
 /* Under the driver's lock. */
 static tp_status_t find(int32_t device, const char *operation) {
-  const struct {
-    const char *name;
-    void **place;
-  } wanted[] = {
+  const tp__driver_function_t wanted[] = {
       {"cuMemAddressReserve", (void **)&driver.reserve}, {"cuMemAddressFree", (void **)&driver.free},
       {"cuMemCreate", (void **)&driver.create},          {"cuMemRelease", (void **)&driver.release},
       {"cuMemMap", (void **)&driver.map},                {"cuMemSetAccess", (void **)&driver.set_access},
       {"cuMemUnmap", (void **)&driver.unmap},            {"cuMemRetainAllocationHandle", (void **)&driver.retain},
   };
-  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    enum cudaDriverEntryPointQueryResult found;
-    cudaError_t error = cudaGetDriverEntryPointByVersion(wanted[i].name, wanted[i].place, DRIVER_VERSION,
-                                                         cudaEnableDefault, &found);
-    if (error && error != cudaErrorSymbolNotFound)
-      return tp__error_set_cuda(error, operation, "cudaGetDriverEntryPointByVersion");
-    if (error) (void)cudaGetLastError();
-    if (error || found != cudaDriverEntryPointSuccess) return refuse_setting(device, operation);
-  }
-  driver.found = true;
-  return TP_OK;
+  TP_TRY(tp__driver_find(wanted, sizeof wanted / sizeof *wanted, &driver.found, operation));
+  return driver.found ? TP_OK : refuse_setting(device, operation);
 }
 
 /* ---- addresses ---- */

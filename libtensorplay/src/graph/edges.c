@@ -8,8 +8,6 @@
 
 /* The instructions by which a kernel waits; older devices run images without them. */
 #define FIRST_MAJOR 9
-/* Of the driver's kernels that belong to no device. */
-#define DRIVER_VERSION 12000
 #define MOST_IMAGES 64
 
 /* Whose kernel a node runs only the driver tells: the runtime knows its own kernels. */
@@ -23,27 +21,14 @@ typedef struct driver {
 
 /* *out_found is false with a driver that lacks one. */
 static tp_status_t find_driver(driver_t *driver, bool *out_found, const char *operation) {
-  const struct {
-    const char *name;
-    void **place;
-  } wanted[] = {
+  const tp__driver_function_t wanted[] = {
       {"cuCtxGetCurrent", (void **)&driver->get_context},
       {"cuLibraryGetModule", (void **)&driver->get_library_module},
       {"cuKernelGetFunction", (void **)&driver->get_function},
       {"cuFuncGetModule", (void **)&driver->get_module},
       {"cuGraphKernelNodeGetParams", (void **)&driver->get_params},
   };
-  *out_found = true;
-  for (size_t i = 0; *out_found && i < sizeof wanted / sizeof *wanted; i++) {
-    enum cudaDriverEntryPointQueryResult found;
-    cudaError_t error = cudaGetDriverEntryPointByVersion(wanted[i].name, wanted[i].place, DRIVER_VERSION,
-                                                         cudaEnableDefault, &found);
-    if (error && error != cudaErrorSymbolNotFound)
-      return tp__error_set_cuda(error, operation, "cudaGetDriverEntryPointByVersion");
-    if (error) (void)cudaGetLastError();
-    *out_found = !error && found == cudaDriverEntryPointSuccess;
-  }
-  return TP_OK;
+  return tp__driver_find(wanted, sizeof wanted / sizeof *wanted, out_found, operation);
 }
 
 /* ---- whose kernels ---- */

@@ -113,6 +113,16 @@ int64_t tp_graph_work_beside(tp_graph_t *graph, tp_stream_t **out_streams, const
   return count;
 }
 
-uintptr_t tp_graph_handle(const tp_graph_t *graph) { return (uintptr_t)graph->graph; }
+uintptr_t tp_graph_handle(tp_graph_t *graph) {
+  pthread_mutex_lock(&graph->lock);
+  uintptr_t handle = (uintptr_t)graph->graph;
+  pthread_mutex_unlock(&graph->lock);
+  return handle;
+}
 
-uintptr_t tp_graph_exec_handle(const tp_graph_t *graph) { return (uintptr_t)graph->exec.cuda; }
+uintptr_t tp_graph_exec_handle(tp_graph_t *graph) {
+  pthread_mutex_lock(&graph->lock);
+  uintptr_t handle = (uintptr_t)graph->exec.cuda;
+  pthread_mutex_unlock(&graph->lock);
+  return handle;
+}
