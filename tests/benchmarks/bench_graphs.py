@@ -119,7 +119,7 @@ def staged(lib: ModuleType, count: int, sets: int) -> dict[str, Any]:
     return captured(lib, 10) | {"lib": lib, "statics": statics, "fresh": itertools.cycle(inputs)}
 
 
-def stagings(torch: ModuleType | None, number: int) -> list[Row]:
+def stages(torch: ModuleType | None, number: int) -> list[Row]:
     """Host cost of copying inputs of 16 KiB to their places and a replay."""
     ours_text = "g.stage_and_launch(statics, next(fresh))"
     their_text = "lib._foreach_copy_(statics, next(fresh)); g.replay()"
@@ -171,7 +171,7 @@ def main() -> None:
         limit = driver.name if driver else "cudaGraphLaunch"
         show(f"Replays beside {limit} in C", "ns per call", bare, peer="in C")
         show("Replays", "ns per call", theirs)
-        show("Inputs and a replay", "ns per call", stagings(torch, number))
+        show("Inputs and a replay", "ns per call", stages(torch, number))
         mine = device_time(tensorplay, number)
         ours, other = medians(mine, device_time(torch, number) if torch is not None else None, repeats=REPEATS)
         assert ours is not None

@@ -224,7 +224,7 @@ static void test_kernels_of_two_devices_keep_plain_edges(void) {
   check_settled();
 }
 
-static void test_random_numbers_and_staging(void) {
+static void test_random_numbers_and_stage(void) {
   tp_tensor_t *a = numbers(1), *input = numbers(5), *drawn = tp_tensor_empty_1d(TP_DTYPE_float32, 0, 64);
   CHECK(drawn);
   tp_graph_t *graph = begin();
@@ -332,7 +332,7 @@ int main(void) {
   test_what_is_not_ours_keeps_plain_edges();
   test_forks_over_many_orders();
   test_kernels_of_two_devices_keep_plain_edges();
-  test_random_numbers_and_staging();
+  test_random_numbers_and_stage();
   test_bodies();
   test_any_call_may_fail();
   return 0;
