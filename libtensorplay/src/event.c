@@ -28,6 +28,7 @@ struct tp_event {
   int32_t device;            /* valid once cuda is set */
   _Atomic bool in_graph;     /* graphs may record it as long as the process lives */
   _Atomic(cudaEvent_t) cuda; /* NULL before the first record */
+  _Atomic uint64_t capture;  /* CUDA's number of the capture of ours where it was recorded last; 0 where in none */
   _Atomic(tp__order_point_t *) point;
 };
 
@@ -108,6 +109,7 @@ tp_event_t *tp_event_create(int32_t flags) {
   event->flags = flags;
   event->device = -1;
   atomic_init(&event->cuda, NULL);
+  atomic_init(&event->capture, 0);
   atomic_init(&event->point, NULL);
   atomic_init(&event->in_graph, false);
   return event;
@@ -164,12 +166,15 @@ tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream) {
                          event->device, device);
   }
   TP_TRY(tp__device_enter(device, "event_record"));
+  uint64_t capture = 0;
   if (tp__event_enters_graph(event, stream)) {
     unsigned int flags = cudaEventRecordExternal;
     TP_TRY_CUDA(cudaEventRecordWithFlags(cuda_of(event), tp__stream_cuda(stream), flags), "event_record");
   } else {
     TP_TRY_CUDA(cudaEventRecord(cuda_of(event), tp__stream_cuda(stream)), "event_record");
+    if (tp__is_watched()) capture = tp__watch_capture(stream);
   }
+  atomic_store_explicit(&event->capture, capture, memory_order_relaxed);
   if (tp__order_is_on()) tp__order_record(&event->point, stream);
   return TP_OK;
 }
@@ -184,11 +189,17 @@ bool tp__event_enters_graph(tp_event_t *event, const tp_stream_t *stream) {
   return true;
 }
 
+tp_status_t tp__event_check_wait(const tp_event_t *event, const tp_stream_t *stream, const char *operation) {
+  uint64_t capture = atomic_load_explicit(&event->capture, memory_order_relaxed);
+  return capture ? tp__watch_check_wait(stream, capture, operation) : TP_OK;
+}
+
 int32_t tp_event_query(tp_event_t *event) {
   cudaEvent_t cuda = cuda_of(event);
   if (!cuda) return 1;
   /* In a thread without a device CUDA would start its device 0 for the question. */
   TP_TRY(tp__device_enter(event->device, "event_query"));
+  TP_TRY(tp__event_check_wait(event, NULL, "event_query"));
   int32_t done = tp__error_or_done(cudaEventQuery(cuda), "event_query", "cudaEventQuery");
   if (done == 1) tp__order_reach_point(&event->point);
   return done;
@@ -200,6 +211,7 @@ tp_status_t tp_event_synchronize(tp_event_t *event) {
   cudaEvent_t cuda = cuda_of(event);
   if (!cuda) return TP_OK;
   TP_TRY(tp__device_enter(event->device, "event_synchronize"));
+  TP_TRY(tp__event_check_wait(event, NULL, "event_synchronize"));
   TP_TRY(tp__wait_note("event_synchronize"));
   TP_TRY_CUDA(cudaEventSynchronize(cuda), "event_synchronize");
   tp__order_reach_point(&event->point);

@@ -150,6 +150,8 @@ tp_stream_t *tp__stream_body(tp_stream_t *stream, const char *operation);
 /* ---- event.c ---- */
 /* Whether what the stream does with the event now becomes a node of a graph: an external event, in a capture. */
 bool tp__event_enters_graph(tp_event_t *event, const tp_stream_t *stream);
+/* Refuses what CUDA refuses without a reason: see tp__watch_check_wait. */
+tp_status_t tp__event_check_wait(const tp_event_t *event, const tp_stream_t *stream, const char *operation);
 /* Pooled untimed events of a device, for the library's own use. */
 tp_status_t tp__event_pool_take(int32_t device, cudaEvent_t *out);
 void tp__event_pool_give(int32_t device, cudaEvent_t event);

@@ -364,6 +364,7 @@ tp_status_t tp_stream_wait_event(tp_stream_t *stream, tp_event_t *event) {
   cudaEvent_t cuda = (cudaEvent_t)tp_event_handle(event);
   if (!cuda) return TP_OK;
   TP_TRY(tp__device_enter(stream->device, "stream_wait_event"));
+  TP_TRY(tp__event_check_wait(event, stream, "stream_wait_event"));
   unsigned int flags = tp__event_enters_graph(event, stream) ? cudaEventWaitExternal : cudaEventWaitDefault;
   TP_TRY_CUDA(cudaStreamWaitEvent(stream->cuda, cuda, flags), "stream_wait_event");
   tp__event_order(event, stream);
@@ -380,6 +381,8 @@ static tp_status_t wait_behind(tp_stream_t *stream, tp_stream_t *other, cudaEven
 tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other) {
   if (stream == other || !tp_device_is_started(other->device)) return TP_OK;
   TP_TRY(tp__device_enter(other->device, "stream_wait_stream"));
+  uint64_t capture = tp__is_watched() ? tp__watch_capture(other) : 0;
+  if (capture) TP_TRY(tp__watch_check_wait(stream, capture, "stream_wait_stream"));
   cudaEvent_t event;
   TP_TRY(tp__event_pool_take(other->device, &event));
   tp_status_t status = wait_behind(stream, other, event);

@@ -44,6 +44,46 @@ void tp__watch_move(tp__watch_t *watch, const tp_stream_t *stream) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Under the lock. NULL for none: one has none between the pieces of a body. */
+static tp__watch_t *find(uint64_t capture) {
+  tp__watch_t *watch = capture ? watches : NULL;
+  while (watch && watch->capture != capture) watch = watch->next;
+  return watch;
+}
+
+static tp__watch_t *outermost(tp__watch_t *watch) {
+  while (watch->around) watch = watch->around;
+  return watch;
+}
+
+/* ---- points of captures ---- */
+
+uint64_t tp__watch_capture(const tp_stream_t *stream) {
+  uint64_t capture = tp__stream_capture(stream);
+  pthread_mutex_lock(&lock);
+  bool found = find(capture);
+  pthread_mutex_unlock(&lock);
+  return found ? capture : 0;
+}
+
+tp_status_t tp__watch_check_wait(const tp_stream_t *stream, uint64_t capture, const char *operation) {
+  uint64_t own = stream ? tp__stream_capture(stream) : 0;
+  if (own == capture) return TP_OK;
+  pthread_mutex_lock(&lock);
+  tp__watch_t *there = find(capture), *here = find(own);
+  bool has_ended = !there, are_parts = there && here && outermost(there) == outermost(here);
+  pthread_mutex_unlock(&lock);
+  if (are_parts)
+    return tp__error_set(TP_STATE, operation,
+                         "nothing waits across the border of a conditional node's body: the body begins behind all that "
+                         "its stream holds, and the stream goes on behind the body, so let these wait instead");
+  if (has_ended)
+    return tp__error_set(TP_STATE, operation,
+                         "the event was recorded in a capture, or in a part of a body, that has ended, and stands for "
+                         "nothing since: record it again, or wait for the stream");
+  return TP_OK;
+}
+
 void tp__watch_predicate(tp__watch_t *watch, const void *memory, size_t nbytes) {
   pthread_mutex_lock(&lock);
   watch->predicate = memory;
@@ -104,14 +144,13 @@ static void note_write(tp__watch_t *watch, const void *memory) {
 
 /* Work of the capture, or of a body in it; false without host memory. */
 static bool note(tp__watch_t *watch, int32_t count, const tp__touch_t *touches) {
-  tp__watch_t *outermost = watch;
-  while (outermost->around) outermost = outermost->around;
+  tp__watch_t *whole = outermost(watch);
   bool kept = true;
   for (int32_t i = 0; i < count; i++) {
     if (!touches[i].memory) continue;
     if (touches[i].writes) note_write(watch, touches[i].memory);
     if (touches[i].writes || tp__order_is_on())
-      kept = add(outermost, (tp__touch_t){tp__order_storage(touches[i].memory), touches[i].writes}) && kept;
+      kept = add(whole, (tp__touch_t){tp__order_storage(touches[i].memory), touches[i].writes}) && kept;
   }
   return kept;
 }
@@ -123,7 +162,7 @@ static void note_beside(tp_stream_t *stream, int32_t count, const tp__touch_t *t
   tp__watch_t *watch = watches;
   while (watch && !pthread_equal(watch->thread, pthread_self())) watch = watch->next;
   if (!watch || !writes) return;
-  while (watch->around) watch = watch->around;
+  watch = outermost(watch);
   if (watch->beside_count++) return;
   watch->beside_stream = stream;
   watch->beside_operation = operation;
@@ -134,8 +173,7 @@ tp_status_t tp__watch_tell(tp_stream_t *stream, int32_t count, const tp__touch_t
   uint64_t capture = tp__stream_capture(stream);
   bool kept = true;
   pthread_mutex_lock(&lock);
-  tp__watch_t *watch = capture ? watches : NULL; /* one may have none, between the pieces of a body */
-  while (watch && watch->capture != capture) watch = watch->next;
+  tp__watch_t *watch = find(capture);
   if (watch) kept = note(watch, count, touches);
   if (!capture) note_beside(stream, count, touches, operation);
   pthread_mutex_unlock(&lock);
