@@ -195,6 +195,9 @@ typedef struct tp_place {
   int32_t device;
 } tp_place_t;
 
+/* What tp_stream_enter would find now: for those who have to know it before. Cannot fail. */
+TP_API tp_place_t tp_stream_place(const tp_stream_t *stream);
+
 /* Makes a stream and its device current for this thread; tp_stream_leave puts back what was. Neither can fail. */
 TP_API tp_place_t tp_stream_enter(tp_stream_t *stream);
 TP_API void tp_stream_leave(tp_place_t former);
@@ -483,6 +486,8 @@ TP_API int64_t tp_mempool_use_count(const tp_mempool_t *mempool);
 /* What this thread allocates on the device from now on comes from the pool; of several the innermost. Streams in a
  * capture have the capture's pool all the same. Starts nothing. Status: DEVICE. */
 TP_API tp_mempool_scope_t *tp_mempool_enter(tp_mempool_t *mempool, int32_t device);
+/* The thread's innermost scope, NULL where there is none. Cannot fail. */
+TP_API tp_mempool_scope_t *tp_mempool_scope(void);
 /* A release function: ends a scope, in whatever order. */
 TP_API void tp_mempool_leave(tp_mempool_scope_t *scope);
 

@@ -87,8 +87,12 @@ static void make_current(tp_stream_t *stream, int32_t device) {
   if (device != tp_device_current()) (void)tp_device_set(device);
 }
 
+tp_place_t tp_stream_place(const tp_stream_t *stream) {
+  return (tp_place_t){tp__stream_current(stream->device), tp_device_current()};
+}
+
 tp_place_t tp_stream_enter(tp_stream_t *stream) {
-  tp_place_t former = {tp__stream_current(stream->device), tp_device_current()};
+  tp_place_t former = tp_stream_place(stream);
   make_current(stream, stream->device);
   return former;
 }

@@ -75,8 +75,8 @@ tp_status_t tp__watch_check_wait(const tp_stream_t *stream, uint64_t capture, co
   pthread_mutex_unlock(&lock);
   if (are_parts)
     return tp__error_set(TP_STATE, operation,
-                         "nothing waits across the border of a conditional node's body: the body begins behind all that "
-                         "its stream holds, and the stream goes on behind the body, so let these wait instead");
+                         "nothing waits across the border of a conditional node's body: the body begins behind all "
+                         "that its stream holds, and the stream goes on behind the body, so let these wait instead");
   if (has_ended)
     return tp__error_set(TP_STATE, operation,
                          "the event was recorded in a capture, or in a part of a body, that has ended, and stands for "

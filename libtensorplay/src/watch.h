@@ -83,8 +83,8 @@ void tp__watch_forget(tp__watch_t *watch);
 void tp__watch_move(tp__watch_t *watch, const tp_stream_t *stream);
 /* The number of the capture that is noted and that the stream takes part in; 0 where there is none. */
 uint64_t tp__watch_capture(const tp_stream_t *stream);
-/* Whether the stream, or with NULL the host, may ask for a point of the capture with that number. Status: STATE; CUDA is
- * left to refuse what has to do with one capture, or with several that are not parts of one. */
+/* Whether the stream, or with NULL the host, may ask for a point of the capture with that number. Status: STATE; CUDA
+ * is left to refuse what has to do with one capture, or with several that are not parts of one. */
 tp_status_t tp__watch_check_wait(const tp_stream_t *stream, uint64_t capture, const char *operation);
 /* Whether the outermost capture, or a body in it, writes there. */
 bool tp__watch_writes(const tp__watch_t *watch, const void *memory, size_t nbytes);

@@ -303,6 +303,30 @@ static void test_what_is_staged_is_ordered_like_any_work(void) {
   tear_down(&scene);
 }
 
+/* Their owners destroy them when the work is done; until then, they are waited for. */
+static void test_launches_come_behind_those_on_streams_that_may_be_gone(void) {
+  for (int staged = 0; staged < 2; staged++) {
+    scene_t scene = set_up();
+    cudaStream_t theirs;
+    CHECK(!cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking));
+    tp_stream_t *external = tp_stream_external(0, (uintptr_t)theirs);
+    CHECK(external);
+    for (int round = 0; round < 2; round++) {
+      CHECK_OK(tp_stream_set_current(external));
+      CHECK(tp_emulated_hold(0, (uintptr_t)theirs) == 0);
+      CHECK_OK(staged ? run(&scene, 1) : tp_graph_replay(scene.graph, NULL));
+      if (round) {
+        CHECK_OK(tp_stream_synchronize(external));
+        CHECK(!cudaStreamDestroy(theirs));
+      }
+      CHECK_OK(tp_stream_set_current(stream));
+      CHECK_OK(staged ? tp_graph_replay(scene.graph, NULL) : run(&scene, 0));
+      check_all(scene.out, staged ? 10 + N - 1 : N - 1);
+    }
+    tear_down(&scene);
+  }
+}
+
 static void test_the_first_use_may_come_beside_a_capture(void) {
   scene_t scene = set_up();
   tp_stream_t *other = tp_stream_from_pool(0, 0);
@@ -363,6 +387,7 @@ int main(void) {
   test_nothing_is_queued_where_one_pair_is_refused();
   test_a_call_that_fails_leaves_a_graph_that_works();
   test_what_is_staged_is_ordered_like_any_work();
+  test_launches_come_behind_those_on_streams_that_may_be_gone();
   test_the_first_use_may_come_beside_a_capture();
   test_threads_stage_their_own_graphs_and_one_graph();
   return 0;

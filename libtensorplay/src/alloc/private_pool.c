@@ -154,6 +154,15 @@ tp_mempool_scope_t *tp_mempool_enter(tp_mempool_t *mempool, int32_t device) {
   return scope;
 }
 
+tp_mempool_scope_t *tp_mempool_scope(void) {
+  if (tp__device_is_inherited()) return NULL;
+  pthread_mutex_lock(&lock);
+  step_out();
+  tp_mempool_scope_t *scope = tp__route.pool;
+  pthread_mutex_unlock(&lock);
+  return scope;
+}
+
 void tp__mempool_end_thread(void) {
   pthread_mutex_lock(&lock);
   for (tp_mempool_scope_t *scope = tp__route.pool, *around; scope; scope = around) {

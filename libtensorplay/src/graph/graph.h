@@ -66,7 +66,8 @@ struct tp_graph {
   cudaGraph_t graph;
   tp__exec_t exec;
   tp__stage_t *stage;     /* for tp_graph_stage_and_launch; NULL before its first use */
-  tp_stream_t *last_stream;    /* of the last launch, or of what was queued for the next one; NULL before */
+  tp_stream_t *last_stream;    /* of the last launch, or of what was queued for the next one, or one that waits for
+                                  another library's; NULL before */
   const tp__exec_t *last_exec; /* that was launched; NULL: what was queued last is something else */
   _Atomic(tp__order_point_t *) last_point; /* the last launch */
 };

@@ -38,6 +38,20 @@ tp_status_t tp__graph_follow(tp_graph_t *graph, const tp__exec_t *exec, tp_strea
   return TP_OK;
 }
 
+/* The executable graph was launched on the stream. One of another library may be gone by the time it would be waited
+ * for: a stream of ours waits at once, in its place. */
+static tp_status_t note_launch(tp_graph_t *graph, const tp__exec_t *exec, tp_stream_t *stream, const char *operation) {
+  graph->last_stream = stream;
+  graph->last_exec = exec;
+  tp__order_record(&graph->last_point, stream);
+  if (!tp__stream_is_external(stream)) return TP_OK;
+  tp_stream_t *own = tp__stream_body(stream, operation);
+  if (!own) return tp_error_status();
+  TP_TRY(tp_stream_wait_stream(own, stream));
+  graph->last_stream = own;
+  return TP_OK;
+}
+
 tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count, const tp__touch_t *touches,
                              tp_stream_t *stream, const char *operation) {
   TP_TRY(tp__graph_follow(graph, exec, stream, operation));
@@ -48,9 +62,7 @@ tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count,
     (void)tp__graph_follow(graph, NULL, stream, operation);
     return status;
   }
-  graph->last_stream = stream;
-  graph->last_exec = exec;
-  tp__order_record(&graph->last_point, stream);
+  TP_TRY(note_launch(graph, exec, stream, operation));
   if (graph->hold) TP_TRY(tp__hold_launched(graph->hold, stream, operation));
   return tp__stream_settle(stream, operation);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from threading import get_ident
 from types import TracebackType
 from typing import Any
 
@@ -29,6 +30,8 @@ class graph:  # noqa: N801 - torch's name
         As `CUDAGraph.capture_begin` takes it.
     """
 
+    _thread = 0  # the one that is in the block
+
     def __init__(
         self,
         cuda_graph: CUDAGraph,
@@ -44,15 +47,31 @@ class graph:  # noqa: N801 - torch's name
         gc.collect()  # What dies inside of the capture could not go back.
         check(native.tp_graph_prepare(CURRENT))
         stream = stream_of_captures() if self._stream is None else self._stream
-        self._graph.capture_begin(self._pool, self._mode, stream)
+        self._thread = get_ident()
+        try:
+            self._graph.capture_begin(self._pool, self._mode, stream)
+        except Exception:
+            self._thread = 0
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
+        try:
+            if error is None:
+                self._end()
+            else:
+                self._graph._abandon()
+        except BaseException:  # of a signal's handler: it may have come before the end
             self._graph._abandon()
-        else:
-            self._end()
+            raise
+        finally:
+            self._thread = 0
+
+    def __del__(self) -> None:
+        # A handler may raise before the first line of __exit__. What has no other name goes with the block's frame.
+        if self._thread == get_ident():
+            self._graph._forsake()
 
     def _end(self) -> None:
         self._graph.capture_end()

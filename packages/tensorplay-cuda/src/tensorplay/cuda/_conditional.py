@@ -138,12 +138,16 @@ class Conditional:
 
     def _enter_body(self, pointer: Any) -> None:
         """Makes the body's stream current; NULL: the body did not begin."""
-        self._bodies.append(native.tp_stream_enter(not_null(pointer)))
+        self._bodies += [native.tp_stream_place(not_null(pointer))]
+        native.tp_stream_enter(pointer)
 
     def _leave_body(self) -> None:
         """Puts back the stream that was current before the innermost body, if any."""
         if self._bodies:
-            native.tp_stream_leave(self._bodies.pop())
+            try:
+                native.tp_stream_leave(self._bodies[-1])
+            finally:
+                del self._bodies[-1]
 
 
 def _pointer_of(operation: str, predicate: Any) -> Any:

@@ -21,20 +21,28 @@ class StreamContext:
 
     __slots__ = ("_former", "_pointer")
 
-    _former: Any
-
     def __init__(self, stream: Stream | None) -> None:
         self._pointer = None if stream is None else pointer_of("stream", stream)
+        self._former: Any = None
 
     def __enter__(self) -> None:
         if self._pointer is not None:
-            self._former = native.tp_stream_enter(self._pointer)
+            self._former = native.tp_stream_place(self._pointer)
+            try:
+                native.tp_stream_enter(self._pointer)
+            except BaseException:  # a signal's handler raises behind the call, and nobody would leave
+                native.tp_stream_leave(self._former)
+                raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._pointer is not None:
+        if self._former is not None:
             native.tp_stream_leave(self._former)
+
+    def is_current(self) -> bool:
+        """Whether its stream is the current one of its device."""
+        return bool(native.tp_stream_place(self._pointer).stream == self._pointer)
 
 
 def stream(stream: Stream | None) -> StreamContext:

@@ -7,7 +7,7 @@ from os import PathLike, fsencode
 from typing import TYPE_CHECKING, Any
 
 from tensorplay import _plugins
-from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError
+from tensorplay.errors import AcceleratorError, DTypeError, InvalidArgumentError, TensorPlayError
 
 from . import _beside, _launches, _stage
 from ._check import check, failure, not_null
@@ -40,7 +40,6 @@ class CUDAGraph(Conditional):
     _pointer: Any
 
     def __init__(self, keep_graph: bool = False) -> None:
-        self._pointer = None  # for __del__, when one of the next lines raises
         self._release = native.tp_graph_release
         self._is_verbose = False
         self._context: StreamContext | None = None
@@ -49,8 +48,9 @@ class CUDAGraph(Conditional):
         self._pointer = not_null(native.tp_graph_create())
 
     def __del__(self) -> None:
-        if self._pointer:
-            self._release(self._pointer)
+        pointer = getattr(self, "_pointer", None)  # not there when __init__ was interrupted
+        if pointer:
+            self._release(pointer)
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global", stream: Stream | None = None) -> None:
         """Begins to capture the current stream (`tp_graph_capture_begin`).
@@ -75,8 +75,8 @@ class CUDAGraph(Conditional):
             raise InvalidArgumentError(f"capture_begin: got mode {capture_error_mode!r}, expected one of: {expected}")
         shared = None if pool is None else _pool_id(pool)
         context = StreamContext(stream)
-        context.__enter__()
         try:
+            context.__enter__()
             check(
                 native.tp_graph_capture_begin(
                     self._pointer,
@@ -85,11 +85,15 @@ class CUDAGraph(Conditional):
                     _MODES[capture_error_mode],
                 )
             )
-        except BaseException:
+            self._context = context
+            capturing[id(self)] = self
+        except TensorPlayError:
             context.__exit__(None, None, None)
             raise
-        self._context = context
-        capturing[id(self)] = self
+        except BaseException:  # a signal's handler may raise behind each call
+            self._context = context
+            self._abandon()
+            raise
 
     def capture_end(self) -> None:
         """Ends the capture and compiles the graph (`tp_graph_capture_end`).
@@ -194,14 +198,20 @@ class CUDAGraph(Conditional):
         native.tp_graph_capture_abandon(self._pointer)
         self._leave()
 
+    def _forsake(self) -> None:
+        """The same, late: contexts around the capture may have put back their streams by now."""
+        if self._context is not None and not self._context.is_current():
+            self._context = None
+        self._abandon()
+
     def _leave(self) -> None:
         """Puts back the stream that was current before the capture."""
         capturing.pop(id(self), None)
         while self._bodies:
             self._leave_body()
-        context, self._context = self._context, None
-        if context is not None:
-            context.__exit__(None, None, None)
+        if self._context is not None:
+            self._context.__exit__(None, None, None)
+            self._context = None
 
 
 def export_dot(graph: CUDAGraph, path: str | PathLike[str]) -> None:

@@ -106,11 +106,15 @@ def use_mem_pool(pool: MemPool, device: DeviceArgument = None) -> Iterator[None]
     """
     if not isinstance(pool, MemPool):
         raise DTypeError(f"use_mem_pool: got {pool!r}, expected a MemPool")
-    scope = not_null(native.tp_mempool_enter(pool._id._pool, device_index(device)))
+    around = scope = native.tp_mempool_scope()
     try:
+        scope = not_null(native.tp_mempool_enter(pool._id._pool, device_index(device)))
         yield
     finally:
-        native.tp_mempool_leave(scope)
+        if scope == around:  # refused, or a signal's handler has raised right behind the call
+            scope = native.tp_mempool_scope()
+        if scope != around:
+            native.tp_mempool_leave(scope)
 
 
 def graph_pool_handle() -> PoolId:

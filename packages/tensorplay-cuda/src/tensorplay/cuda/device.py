@@ -200,7 +200,11 @@ class device:  # noqa: N801 (torch's name)
     def __enter__(self) -> None:
         if self._index != CURRENT:
             self._former = current_device()
-            check(native.tp_device_set(self._index))
+            try:
+                check(native.tp_device_set(self._index))
+            except BaseException:  # a signal's handler may raise behind the call, and nobody would leave
+                native.tp_device_set(self._former)
+                raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -116,13 +116,23 @@ class Stream:
         return found
 
     def __enter__(self) -> Stream:
-        _entered.places.append(native.tp_stream_enter(self._pointer))
+        places, former = _entered.places, native.tp_stream_place(self._pointer)
+        try:
+            native.tp_stream_enter(self._pointer)
+        except BaseException:  # a signal's handler raises behind the call, and nobody would leave
+            native.tp_stream_leave(former)
+            raise
+        places += [former]  # by no call, behind which a handler might raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        native.tp_stream_leave(_entered.places.pop())
+        places = _entered.places
+        try:
+            native.tp_stream_leave(places[-1])
+        finally:
+            del places[-1]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and bool(self._pointer == other._pointer)

@@ -22,9 +22,10 @@ from tensorplay.nn import Module
 
 __all__ = ["CudaGraphManager", "cudagraphs"]
 
-#: Held by the thread that captures: a device has one stream for it. Nobody waits for it, since the function that is
-#: captured may call other managers, whose locks who waits would hold.
-_capturing = threading.Lock()
+#: Who wants to capture: the first one may, for a device has one stream for it. Nobody waits for a turn, since the
+#: function that is captured may call other managers, whose locks who waits would hold. Not a lock: a signal's handler
+#: could raise when it was just taken, and it would stay so.
+_turns: list[object] = []
 _MAY_NOT_WAIT = 2  # mode "error" of `cuda.set_sync_debug_mode`; before a capture the device is waited for
 
 
@@ -198,11 +199,11 @@ class CudaGraphManager:
         if former != stream:
             check(native.tp_stream_wait_event(stream, done._pointer))
         self._counts["replays"] += 1
+        self._latest[signature.device] = stream, done
         try:
             return graphed.replay(signature.tensors)
         finally:
             check(native.tp_event_record(done._pointer, stream))
-            self._latest[signature.device] = stream, done
 
     # -- entries, under the lock ---------------------------------------------------------------------
 
@@ -227,12 +228,14 @@ class CudaGraphManager:
             entry.graphed, entry.warmups = None, 0
             self._counts["renewals"] += 1
         if entry.graphed is None and entry.refusal is None and entry.warmups >= self._warmup:
-            if not _capturing.acquire(blocking=False):
-                return  # a later call captures
+            turn = object()
             try:
-                self._capture(entry, signature)
+                _turns.append(turn)
+                if _turns[0] is turn:  # else a later call captures
+                    self._capture(entry, signature)
             finally:
-                _capturing.release()
+                if turn in _turns:
+                    _turns.remove(turn)
 
     def _capture(self, entry: _Entry, signature: Signature) -> None:
         self._pool = cuda.MemPool() if self._pool is None else self._pool
