@@ -54,6 +54,25 @@ def test_a_sample_that_stands_for_two_arguments_takes_one_tensor() -> None:
         graphed(x, x + 1)
 
 
+def test_samples_that_share_memory_are_refused_unless_they_are_one() -> None:
+    memory = tp.zeros(4, 6, device="cuda")
+    for other in (memory[1:], memory.view(6, 4), memory.t(), memory[2], memory.view(tp.int32), memory[:, 3:5]):
+        with pytest.raises(InvalidArgumentError, match=r"arguments 1 and 2 that share memory, .*: use clone\(\)"):
+            cuda.make_graphed_callables(lambda c, a, b: a + c, (tp.zeros(1, device="cuda"), memory, other))
+    for first, second in ((memory[0:2], memory[1:3]), (memory[:, 0:3], memory[:, 2:5])):
+        with pytest.raises(InvalidArgumentError, match="arguments 0 and 1 that share memory"):
+            cuda.make_graphed_callables(lambda a, b: a + b, (first, second))
+
+
+def test_samples_may_be_parts_of_one_tensor() -> None:
+    memory = tp.zeros(4, 6, device="cuda")
+    for parts in (memory.chunk(3, 1), memory.chunk(2, 0), (memory[:, ::2], memory[:, 1::2]), (memory[:2], memory[3])):
+        graphed = cuda.make_graphed_callables(lambda *given: [one * 2 for one in given], tuple(parts))
+        fresh = [tp.full(part.shape, float(i + 1), device="cuda") for i, part in enumerate(parts)]
+        for i, result in enumerate(graphed(*fresh)):
+            assert (result == 2 * (i + 1)).all().item()
+
+
 def test_an_expanded_sample_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match=r"shape \(4,\) and strides \(0,\), whose elements share memory"):
         cuda.make_graphed_callables(lambda a: a + 1, (tp.zeros(1, device="cuda").expand(4),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 from tensorplay import Tensor, _shape
@@ -104,7 +105,7 @@ def make_graphed_callables(
         module's own ``forward`` is replaced; in the other mode of `train` and `eval` it runs the former one.
     sample_args : tuple of Tensor, or tuple of those
         Positional arguments of the one callable, or of each. Tensors on one device, in tuples, lists and dicts as well.
-        One that stands for several arguments needs one tensor for them in each call.
+        One that stands for several arguments needs one tensor for them in each call; others share no memory.
     num_warmup_iters : int
         Calls before the capture, on a side stream. What they change stays changed.
     allow_unused_input : bool
@@ -156,6 +157,12 @@ class _Graphed:
         first: dict[tuple[Any, ...], int] = {}
         places = [(first.setdefault(_memory(leaf), place), place) for place, leaf in enumerate(self.buffers)]
         self.repeated = [(earlier, place) for earlier, place in places if earlier != place]
+        for (one, a), (other, b) in combinations(((place, self.buffers[place]) for place in first.values()), 2):
+            if _meet(a, b):
+                raise InvalidArgumentError(
+                    f"make_graphed_callables: got sample arguments {one} and {other} that share memory, where each "
+                    f"call would write one over the other, expected separate ones: use clone()"
+                )
         devices = {leaf.device.index for leaf in self.buffers}
         if len(devices) > 1:
             raise InvalidArgumentError(
@@ -213,6 +220,20 @@ class _Graphed:
 
 def _kind(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.shape, tensor.device
+
+
+def _meet(a: Tensor, b: Tensor) -> bool:
+    """Whether elements of both may lie in one place: parts of one layout are told apart, others by their ranges."""
+    distance = b.data_ptr() - a.data_ptr()
+    if _memory(a)[1:] == _memory(b)[1:] and distance % a.itemsize == 0:
+        return _shape.is_overlapping((2, *a.shape), (abs(distance) // a.itemsize, *a.stride()))
+    return -_reach(b) < distance < _reach(a)
+
+
+def _reach(tensor: Tensor) -> int:
+    """Bytes from the first element to behind the last one."""
+    steps = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return (steps + 1) * tensor.itemsize if tensor.numel() else 0
 
 
 def _memory(tensor: Tensor) -> tuple[Any, ...]:
