@@ -100,6 +100,8 @@ def test_a_name_without_a_backend_is_one_error_and_quiet_questions(monkeypatch: 
         accelerator.synchronize,
         accelerator.memory_allocated,
         accelerator.random.seed,
+        accelerator.random.get_rng_state_all,
+        lambda: accelerator.random.set_rng_state_all([]),
         accelerator.Graph,
         lambda: tensorplay.device(0),
     ):
@@ -119,6 +121,36 @@ def test_a_broken_installation_keeps_questions_quiet(monkeypatch: pytest.MonkeyP
     assert accelerator.device_count() == 0
     with pytest.raises(ModuleNotFoundError, match=r"helpers\.nowhere"):
         accelerator.synchronize()
+
+
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        ("raise ValueError('two\\nlines')", "ValueError: two\nlines"),
+        ("syntax error", "SyntaxError: "),
+        ("", "AttributeError: module 'broken' has no attribute 'backend'"),
+        ("backend = None", "got None, expected a backend of type 'fake'"),
+        ("from tensorplay._plugins import get; backend = get('cpu')", "expected a backend of type 'fake'"),
+    ],
+)
+def test_a_backend_that_cannot_be_loaded_is_one_error_and_quiet_questions(
+    tmp_path: Path, module: str, says: str
+) -> None:
+    bring(tmp_path, "broken", "broken:backend")
+    (tmp_path / "broken.py").write_text(module)
+    program = """
+        import tensorplay
+        from tensorplay import accelerator
+        print(accelerator.is_available(), accelerator.device_count(), accelerator.current_accelerator(True))
+        for call in (accelerator.synchronize, lambda: tensorplay.ones(1, device="fake")):
+            try:
+                call()
+            except ImportError as error:
+                print(error)
+    """
+    printed = run_beside(tmp_path, program)
+    assert printed.startswith("False 0 None\nbroken:backend")
+    assert printed.count(says) == 2
 
 
 def bring(folder: Path, name: str, value: str) -> None:

@@ -112,7 +112,7 @@ def test_a_bad_spelling_is_a_value_error_that_shows_it(place: Place, call: Call)
 
 @all_calls
 def test_another_object_is_a_type_error(place: Place, call: Call) -> None:
-    for device in (1.0, True, [0], b"cuda"):
+    for device in (1.0, True, [0], b"cuda", np.array([0]), tensorplay.zeros(1)):
         with pytest.raises(DTypeError, match="expected a device, a text such as"):
             call(device)
 
@@ -159,6 +159,11 @@ def test_a_device_without_an_index_cannot_be_made_current(here: Place, call: Cal
     for device in (here.type, tensorplay.device(here.type or "")):
         with pytest.raises(ValueError, match="expected a device with an index"):
             call(device)
+
+
+def test_a_negative_index_needs_nothing(place: Place) -> None:
+    for index in (-1, np.int64(-1), -(2**70)):
+        accelerator.set_device_index(index)
 
 
 def test_none_cannot_be_made_current(place: Place) -> None:
@@ -232,6 +237,16 @@ def test_a_device_is_asked_once_for_what_it_can(here: Place, monkeypatch: pytest
 
 def test_capability_needs_an_accelerator(place: Place) -> None:
     with place.needs():
+        accelerator.get_device_capability()
+
+
+def test_capability_of_devices_that_are_hidden_is_a_runtime_error_with_the_reason(
+    here: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = type(_plugins.get(here.type or ""))
+    monkeypatch.setattr(backend, "device_count", lambda self: 0)
+    monkeypatch.setattr(backend, "unavailable_reason", lambda self: "all are hidden")
+    with pytest.raises(BackendUnavailableError, match="^get_device_capability: all are hidden$"):
         accelerator.get_device_capability()
 
 

@@ -115,6 +115,14 @@ def test_calls_go_through(recorder: Recorder) -> None:
     ]
 
 
+def test_the_mode_that_leaves_the_choice_is_global(recorder: Recorder) -> None:
+    with accelerator.Graph(capture_error_mode="default") as g:
+        pass
+    g.capture_begin(capture_error_mode="default")
+    assert recorder.calls[1] == ("capture", recorder.made[0], None, "global")
+    assert recorder.calls[-1] == ("capture_begin", None, "global", None)
+
+
 def test_a_capture_takes_the_settings_of_the_constructor_unless_told(recorder: Recorder) -> None:
     accelerator.Graph().capture_begin()
     accelerator.Graph(pool="shared", capture_error_mode="relaxed").capture_begin()

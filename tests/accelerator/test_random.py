@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers import fresh
 
@@ -214,8 +215,9 @@ def test_a_fork_of_a_device_that_is_not_there_is_refused_before_the_block(here: 
 
 def test_a_fork_takes_its_kind_from_the_devices(here: Place) -> None:
     before = [kept.tolist() for kept in random.get_rng_state_all()]
-    with random.fork_rng([here.last], device_type=here.type):
-        draw(here, here.last)
+    for index in (here.last, np.int64(here.last)):
+        with random.fork_rng([index], device_type=here.type), random.fork_rng([index]):
+            draw(here, here.last)
     assert [kept.tolist() for kept in random.get_rng_state_all()] == before
     with random.fork_rng(device_type="cpu"):
         draw(here)

@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorplay
@@ -59,12 +60,20 @@ def test_other_types_are_refused(value: Any) -> None:
         tensorplay.device(value)
 
 
+def test_integers_of_other_libraries_are_indices() -> None:
+    numbers: list[Any] = [np.int64(1), np.uint8(1), np.array(1), tensorplay.tensor(1)]
+    for number in numbers:
+        device = tensorplay.device("cuda", number)
+        assert device == tensorplay.device("cuda:1")
+        assert type(device.index) is int
+
+
 def test_one_index_only() -> None:
     with pytest.raises(InvalidArgumentError, match="got index 1 beside 'cuda:0', expected one index"):
         tensorplay.device("cuda:0", 1)
     with pytest.raises(InvalidArgumentError, match="got index -1"):
         tensorplay.device("cuda", -1)
-    with pytest.raises(DTypeError, match="got index '1'"):
+    with pytest.raises(DTypeError, match="got '1', expected an integer as the index"):
         tensorplay.device("cuda", "1")  # type: ignore[arg-type]
 
 

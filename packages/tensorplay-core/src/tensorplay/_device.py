@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from operator import index as index_of
+from typing import Any, SupportsIndex
 
 from .errors import DTypeError, InvalidArgumentError
 
@@ -37,20 +38,17 @@ class Device:
     type: str
     index: int | None
 
-    def __init__(self, type: str | Device | int, index: int | None = None) -> None:
+    def __init__(self, type: str | Device | SupportsIndex, index: SupportsIndex | None = None) -> None:
         if isinstance(type, str):
             kind, spelled = _parse(type)
         elif isinstance(type, Device):
             kind, spelled = type.type, type.index
-        elif isinstance(type, int) and not isinstance(type, bool):
-            kind, spelled = _accelerator(), type
         else:
-            raise DTypeError(f"device: got {type!r}, expected a text such as 'cuda:0'")
+            spelled = bare_index("device", type, "a device or a text such as 'cuda:0'")
+            kind = _accelerator()
         if spelled is not None and index is not None:
             raise InvalidArgumentError(f"device: got index {index} beside {type!r}, expected one index")
-        number: object = index if spelled is None else spelled
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-            raise DTypeError(f"device: got index {number!r}, expected an integer")
+        number = spelled if index is None else bare_index("device", index, "an integer as the index")
         if number is not None and not 0 <= number <= _MAX_INDEX:
             raise InvalidArgumentError(f"device: got index {number} in {type!r}, expected 0 to {_MAX_INDEX}")
         self.type = kind
@@ -75,7 +73,23 @@ class Device:
 
 
 #: Whatever a user may write for a device.
-DeviceLike = Device | str | int
+DeviceLike = Device | str | SupportsIndex
+
+
+def bare_index(operation: str, given: Any, expected: str) -> int:
+    """The index that a number names.
+
+    Raises
+    ------
+    DTypeError
+        No integer; True and False are none here. `expected` says what else would have been one.
+    """
+    try:
+        if not isinstance(given, bool):
+            return index_of(given)
+    except TypeError:
+        pass
+    raise DTypeError(f"{operation}: got {given!r}, expected {expected}")
 
 
 def _parse(text: str) -> tuple[str, int | None]:

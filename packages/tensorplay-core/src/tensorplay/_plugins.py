@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from . import _dtype, _wheels
 from ._backend import Backend
 from ._device import Device, DeviceLike
-from .errors import BackendUnavailableError, DTypeError
+from .errors import BackendUnavailableError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -85,12 +85,36 @@ def known_types() -> list[str]:
 
 
 def find(kind: str) -> Backend | None:
-    """The backend of a device type, imported now if need be; None when no distribution brings one."""
+    """The backend of a device type, imported now if need be; None when no distribution brings one.
+
+    Raises
+    ------
+    ImportError
+        A distribution brings one that cannot be imported.
+    """
     backend = _backends.get(kind)
     if backend is None and (point := _installed().get(kind)) is not None:
-        loaded: Backend = point.load()
-        register(loaded)
+        register(_loaded(point))
         backend = _backends[kind]
+    return backend
+
+
+def _loaded(point: EntryPoint) -> Backend:
+    """The backend that a distribution brings.
+
+    Raises
+    ------
+    ImportError
+        It fails, in whatever way, or brings something else than a backend of the type that it is named for.
+    """
+    try:
+        backend = point.load()
+    except (ImportError, BackendUnavailableError):
+        raise
+    except Exception as error:
+        raise ImportError(f"{point.value}, backend of {point.name!r}: {type(error).__name__}: {error}") from error
+    if not isinstance(backend, Backend) or backend.type != point.name:
+        raise ImportError(f"{point.value}: got {backend!r}, expected a backend of type {point.name!r}")
     return backend
 
 
@@ -200,11 +224,9 @@ def resolve(device: DeviceLike | None) -> tuple[Backend, Device]:
         return _backends["cpu"], HOST
     if isinstance(device, str):
         backend, found = place(device)
-    elif isinstance(device, Device) or (isinstance(device, int) and not isinstance(device, bool)):
+    else:
         found = device if isinstance(device, Device) else Device(device)
         backend = _backends.get(found.type) or get(found.type)
-    else:
-        raise DTypeError(f"device: got {device!r}, expected a device or a text such as 'cuda:0'")
     if found.type == "cpu":
         # The host is one device: index 0 is another spelling of it, any other is refused where it is used.
         return backend, found if found.index else HOST

@@ -116,7 +116,7 @@ def _generators(devices: Iterable[DeviceLike] | None, kind: str | None) -> list[
         return [] if backend is None else [(backend, index) for index in range(backend.device_count())]
     found = []
     for device in devices:
-        is_bare = kind is not None and isinstance(device, int) and not isinstance(device, bool)
+        is_bare = kind is not None and not isinstance(device, (str, Device))
         backend, named = _plugins.resolve(Device(kind, device) if is_bare else device)  # type: ignore[arg-type]
         found.append((backend, named.index or 0))
     return found

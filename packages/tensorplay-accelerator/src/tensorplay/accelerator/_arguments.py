@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from operator import index
-
 from tensorplay._backend import Backend
-from tensorplay._device import Device, DeviceLike
+from tensorplay._device import Device, DeviceLike, bare_index
 from tensorplay._plugins import needed
-from tensorplay.errors import DTypeError, InvalidArgumentError
+from tensorplay.errors import InvalidArgumentError
 
 
 def index_or_none(operation: str, device: DeviceLike | None) -> int | None:
@@ -28,9 +26,7 @@ def index_or_none(operation: str, device: DeviceLike | None) -> int | None:
     if device is None:
         return None
     if not isinstance(device, (str, Device)):
-        if isinstance(device, bool) or not hasattr(device, "__index__"):
-            raise DTypeError(f"{operation}: got {device!r}, expected a device, a text such as 'cuda:0', an int or None")
-        return index(device)
+        return bare_index(operation, device, "a device, a text such as 'cuda:0', an int or None")
     parsed = Device(device)
     kind = needed(operation).type
     if parsed.type != kind:

@@ -82,12 +82,13 @@ def set_device_index(device: DeviceLike) -> None:
     Raises
     ------
     BackendUnavailableError
-        A RuntimeError, without an accelerator.
+        A RuntimeError, without an accelerator, unless nothing is to be done.
     InvalidArgumentError
         A ValueError, for None, a device without an index or of another type, or an index out of range.
     """
     index = named_index("set_device_index", device)
-    needed("set_device_index").set_device(index)
+    if index >= 0:
+        needed("set_device_index").set_device(index)
 
 
 def current_device_idx() -> int:
@@ -154,7 +155,7 @@ def get_device_capability(device: DeviceLike | None = None) -> dict[str, Any]:
     Raises
     ------
     BackendUnavailableError
-        A RuntimeError, without an accelerator.
+        A RuntimeError, without an accelerator or a device of it.
     InvalidArgumentError
         A ValueError, for a device of another type or an index out of range.
     """
@@ -162,6 +163,8 @@ def get_device_capability(device: DeviceLike | None = None) -> dict[str, Any]:
     if index is None:
         index = backend.current_device()
     visible = backend.device_count()
+    if not visible:
+        raise BackendUnavailableError(f"get_device_capability: {backend.unavailable_reason()}")
     if not 0 <= index < visible:
         raise InvalidArgumentError(f"get_device_capability: device {index} asked for, {visible} visible")
     return {"supported_dtypes": set(_dtypes(backend, index))}

@@ -33,7 +33,7 @@ class Graph:
         shares that pool.
     capture_error_mode : str
         ``"global"``: calls that could break a capture fail, of any thread; ``"thread_local"``: of this thread;
-        ``"relaxed"``: of none.
+        ``"relaxed"``: of none. ``"default"`` is ``"global"``, for code that leaves the choice to the accelerator.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class Graph:
         self._capture: AbstractContextManager[None] | None = None
 
     def __enter__(self) -> Graph:
-        capture = self._backend.capture(self._graph, _of_backend(self._pool), self._mode)
+        capture = self._backend.capture(self._graph, _of_backend(self._pool), _mode(self._mode))
         capture.__enter__()
         self._capture = capture
         return self
@@ -79,7 +79,7 @@ class Graph:
         """
         pool = self._pool if pool is _UNSET else pool
         mode = self._mode if capture_error_mode is _UNSET else capture_error_mode
-        self._graph.capture_begin(_of_backend(pool), mode, stream)
+        self._graph.capture_begin(_of_backend(pool), _mode(mode), stream)
 
     def capture_end(self) -> None:
         """Ends the capture and compiles the executable (paid here, not at the first replay).
@@ -204,3 +204,7 @@ def graph_pool_handle() -> Any:
 def _of_backend(pool: Any) -> Any:
     """A pool as the backend knows it: of a `Graph`, what it wraps."""
     return pool._graph if isinstance(pool, Graph) else pool
+
+
+def _mode(mode: Any) -> Any:
+    return "global" if mode == "default" else mode

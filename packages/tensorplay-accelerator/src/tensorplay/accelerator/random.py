@@ -18,7 +18,6 @@ from tensorplay._tensor import Tensor
 from tensorplay.random import fork_rng
 
 from ._arguments import on_device
-from .device import device_count
 
 __all__ = [
     "fork_rng",
@@ -92,7 +91,7 @@ def get_rng_state(device: DeviceLike | None = None) -> Tensor:
 
 def get_rng_state_all() -> list[Tensor]:
     """The states of the generators of all visible devices, and not the host's."""
-    return [get_rng_state(index) for index in range(device_count())]
+    return [get_rng_state(index) for index in range(_count())]
 
 
 def set_rng_state(new_state: Tensor, device: DeviceLike | None = None) -> None:
@@ -124,8 +123,13 @@ def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
     InvalidArgumentError, DTypeError
         Another number of states, or something else than states. No generator is changed.
     """
-    for index, state in enumerate(unpacked_all(new_states, device_count())):
+    for index, state in enumerate(unpacked_all(new_states, _count())):
         needed("set_rng_state_all").set_rng_state(index, *state)
+
+
+def _count() -> int:
+    backend = accelerator()
+    return 0 if backend is None else backend.device_count()
 
 
 def _generator(operation: str, device: DeviceLike | None) -> tuple[Backend, int]:

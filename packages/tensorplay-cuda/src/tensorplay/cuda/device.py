@@ -7,14 +7,13 @@ start nothing.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import SupportsIndex
 
-from tensorplay._device import Device
+from tensorplay._device import Device, bare_index
 from tensorplay._tensor import Tensor
-from tensorplay.errors import DTypeError, InvalidArgumentError
+from tensorplay.errors import InvalidArgumentError
 
 from . import _select
 from ._check import check
@@ -263,9 +262,4 @@ def _is_negative(device: Device | str | SupportsIndex) -> bool:
 
 
 def _integer(device: SupportsIndex) -> int:
-    try:
-        if not isinstance(device, bool):
-            return operator.index(device)
-    except TypeError:
-        pass
-    raise DTypeError(f"device: got {device!r}, expected an index, a text such as 'cuda:0' or a device")
+    return bare_index("device", device, "an index, a text such as 'cuda:0' or a device")
