@@ -38,6 +38,31 @@ def test_environment_shows_what_changes_the_outcome() -> None:
     assert "HOME_ADDRESS" not in shown
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_reader_that_left_early_is_no_error(options: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "tensorplay.doctor", *options]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "value", "shown"),
+    [
+        ("latin-1", "/opt/€", r"/opt/\u20ac"),
+        ("ascii", "/opt/é", r"/opt/\xe9"),
+        ("utf-8", "/opt/\udcff", r"/opt/\udcff"),
+    ],
+)
+def test_what_the_output_cannot_show_is_escaped(encoding: str, value: str, shown: str) -> None:
+    changed = {**os.environ, "PYTHONUTF8": "1", "PYTHONIOENCODING": encoding, "CUDA_PATH": value}
+    command = [sys.executable, "-m", "tensorplay.doctor"]
+    found = subprocess.run(command, capture_output=True, check=True, env=changed).stdout
+    assert f"  CUDA_PATH={shown}\n".encode("ascii") in found
+
+
 def test_a_backend_whose_import_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(kind: str) -> Any:
         raise ImportError("libfoo.so.1: cannot open shared object file")

@@ -124,6 +124,42 @@ def test_a_process_that_fails_is_a_fault(gpu: None, monkeypatch: pytest.MonkeyPa
     assert re.search("`python -X faulthandler .*`", fault.advice)
 
 
+def test_what_others_print_at_start_is_no_fault(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "print('hello'); print('{\"found\": [], \"faults\": []}')"
+    monkeypatch.setattr(_diagnosis, "_COMMAND", ("-c", program))
+    assert _diagnosis.diagnose() == ({"found": []}, [])
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("TENSORPLAY_CUDA_ALLOC_CONF", "rubbish:3"),
+        ("TENSORPLAY_CUDA_SANITIZER", "maybe"),
+        ("TENSORPLAY_EMULATED_MEMORY", "lots"),
+        ("TENSORPLAY_EMULATED_SEED", "x"),
+    ],
+)
+def test_a_value_that_no_device_starts_with_is_one_fault_that_names_the_variable(variable: str, value: str) -> None:
+    code = """
+        import tensorplay.doctor
+        found = tensorplay.doctor.report()
+        for fault in found["faults"]:
+            print(fault["code"], fault["advice"])
+    """
+    two = {"TENSORPLAY_CUDA_RUNTIME": "emulated", "TENSORPLAY_EMULATED_DEVICES": "2", variable: value}
+    assert fresh.run(code, **two) == f"setting-unknown type `unset {variable}`, or set a value that it takes\n"
+
+
+def test_without_cffi_that_is_what_to_install() -> None:
+    code = """
+        import sys
+        sys.modules["_cffi_backend"] = None
+        from tensorplay import cuda
+        print(cuda.unavailable_reason())
+    """
+    assert fresh.run(code, TENSORPLAY_CUDA_RUNTIME="emulated").endswith("; type `python -m pip install cffi`\n")
+
+
 def test_without_the_compiled_module_nothing_is_asked() -> None:
     code = """
         import sys

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _environment, _installation
 from ._fault import Fault
+from ._output import say
 
 
 def report() -> dict[str, Any]:
@@ -126,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     found = report()
-    print(json.dumps(found, indent=2) if options.json else text(found))
+    say(json.dumps(found, indent=2) if options.json else text(found))
     return 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tensorplay._output import say
 from tensorplay.errors import BackendUnavailableError
 
 from . import _select
@@ -32,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not (options.include or options.library or options.kernels):
         parser.error("expected --include, --library or --kernels")
     try:
-        print("\n".join(_places(options)))
+        say("\n".join(_places(options)))
     except BackendUnavailableError as error:
         print(error, file=sys.stderr)
         return 1

@@ -54,9 +54,10 @@ def _ask() -> tuple[dict[str, Any], list[Fault]]:
     OSError, ValueError, subprocess.TimeoutExpired
         It does not start, ends early or hangs.
     """
-    done = subprocess.run([sys.executable, *_COMMAND], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    command = [sys.executable, *_COMMAND]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=LIMIT_S, check=False)
     if done.returncode:
         last = done.stderr.strip().rpartition("\n")[2]
         raise ValueError(f"exit status {done.returncode}, {last or 'without a word'}")
-    facts = json.loads(done.stdout)
+    facts = json.loads(done.stdout.strip().rpartition("\n")[2])  # whatever is imported may print before
     return facts, [Fault(**fault) for fault in facts.pop("faults")]

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 import tensorplay
+from tensorplay import _environment
 from tensorplay._fault import Fault
 from tensorplay.errors import TensorPlayError
 
@@ -75,8 +76,15 @@ def device(index: int) -> tuple[dict[str, Any], Fault | None]:
         row["free_bytes"] = memory.mem_get_info(index)[0]
     except TensorPlayError as error:
         problem = f"cuda:{index} does not work: {type(error).__name__}: {str(error).splitlines()[0]}"
-        return {**row, "works": False}, Fault("device-fails", problem, _advice(problem))
+        return {**row, "works": False}, _fault(problem)
     return {**row, "works": True}, None
+
+
+def _fault(problem: str) -> Fault:
+    for name in _environment.settings():
+        if name in _environment.OURS and name in problem:
+            return Fault(_select.SETTING_UNKNOWN, problem, f"type `unset {name}`, or set a value that it takes")
+    return Fault("device-fails", problem, _advice(problem))
 
 
 def _advice(problem: str) -> str:
@@ -88,7 +96,12 @@ def _advice(problem: str) -> str:
 def main() -> None:
     """Prints one JSON object: the facts, and ``faults``."""
     variant = native.choice().variant
-    found = [device(index) for index in range(device_count())]
+    found = []
+    for index in range(device_count()):
+        row, fault = device(index)
+        found.append((row, fault))
+        if fault is not None and fault.code == _select.SETTING_UNKNOWN:
+            break  # the others would fail for the same reason
     serves = native.is_started and bool(native.tp_blas_is_loaded())
     facts = {
         "driver": driver(),

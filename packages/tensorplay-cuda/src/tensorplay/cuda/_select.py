@@ -25,6 +25,8 @@ _DRIVERS = {"cuda13": (13000, "580"), "cuda12": (12000, "525")}
 
 # Without it nothing can be loaded.
 MODULE_MISSING = "module-missing"
+# A variable of ours has a value that it does not take.
+SETTING_UNKNOWN = "setting-unknown"
 REINSTALL = _wheels.install_anew("tensorplay-cuda")
 
 
@@ -45,7 +47,7 @@ def choose() -> Choice:
     if setting and setting not in VARIANTS:
         valid = ", ".join((*VARIANTS, "none"))
         problem = f"{VARIABLE}: got {setting!r}, expected one of {valid}, or that it is unset"
-        return _none("setting-unknown", problem, f"type `unset {VARIABLE}`")
+        return _none(SETTING_UNKNOWN, problem, f"type `unset {VARIABLE}`")
     if not setting:
         return _served(tuple(_DRIVERS))
     choice = built((setting,), f"{VARIABLE} is {setting}")
@@ -60,7 +62,8 @@ def built(variants: tuple[str, ...], why: str) -> Choice:
     try:
         from . import _native
     except BackendUnavailableError as error:
-        return _none(MODULE_MISSING, str(error), f"type {REINSTALL}")
+        lacks_cffi = getattr(error.__cause__, "name", None) == "_cffi_backend"
+        return _none(MODULE_MISSING, str(error), f"type {'`python -m pip install cffi`' if lacks_cffi else REINSTALL}")
     for variant in variants:
         if _native.built(variant):
             return Choice(variant, why)
@@ -113,7 +116,7 @@ def _emulated_count() -> tuple[int, Fault | None]:
     advice = f"type `export {DEVICES_VARIABLE}=1`"
     if not setting.isascii() or not setting.isdigit() or int(setting) > MAX_EMULATED_DEVICES:
         problem = f"{DEVICES_VARIABLE}: got {setting!r}, expected a number from 0 to {MAX_EMULATED_DEVICES}"
-        return 0, Fault("setting-unknown", problem, advice)
+        return 0, Fault(SETTING_UNKNOWN, problem, advice)
     if not int(setting):
         return 0, Fault("device-hidden", f"{DEVICES_VARIABLE} is {setting}", advice)
     return int(setting), None

@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from tensorplay._output import say
 from tensorplay.errors import InvalidArgumentError
 
 from ._picture import picture
@@ -82,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, InvalidArgumentError) as error:
         print(error, file=sys.stderr)
         return 1
-    print(out)
+    say(str(out))
     return 0
 
 

@@ -17,8 +17,7 @@ try:
     from .lib._tensorplay import ffi, lib
 except ImportError as error:
     raise BackendUnavailableError(
-        f"the compiled module of tensorplay.cuda is missing or does not load ({error}); expected it in {FOLDER}: "
-        "install tensorplay-cuda anew, or build it with libtensorplay/build.py"
+        f"the compiled module of tensorplay.cuda is missing or does not load ({error}); expected it in {FOLDER}"
     ) from error
 
 __all__ = ["FOLDER", "architectures", "bind", "built", "ffi", "kernels_of", "lib", "library_of"]
