@@ -10,6 +10,8 @@ from pathlib import Path
 
 import toolkit
 
+README = Path(__file__).resolve().parents[2] / "README.md"
+
 # What most tests build; the full build has its own test.
 EMULATED_ONLY = {"TENSORPLAY_BUILD_CUDA": "emulated", "TENSORPLAY_KERNELS": "0"}
 FULL = {"TENSORPLAY_BUILD_CUDA": toolkit.DEFAULT_BUILD, "TENSORPLAY_KERNELS": "1"}
@@ -45,6 +47,13 @@ def write_wheel(
     return path
 
 
+def readme_command(word: str) -> str:
+    """The command of README that installs what has this word in it."""
+    lines = README.read_text().splitlines()
+    (found,) = [line for line in lines if line.startswith("python3 -m pip install ") and word in line]
+    return found
+
+
 class Environment:
     """A virtual environment."""
 
@@ -55,6 +64,10 @@ class Environment:
     def pip(self, *arguments: str | Path, **environment: str) -> None:
         """Runs pip."""
         run(self.python, "-m", "pip", *arguments, **environment)
+
+    def shell(self, folder: Path, command: str) -> None:
+        """Types a command in a folder, with the environment active."""
+        run("sh", "-c", f"cd {folder} && {command}", PATH=f"{self.python.parent}:{os.environ['PATH']}")
 
     def evaluate(self, code: str, **environment: str) -> str:
         """What a program prints."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import pytest
-from installs import Environment, run, write_wheel
+from installs import Environment, readme_command, run, write_wheel
 
 WORKS = """
 import tensorplay as tp
@@ -25,7 +24,7 @@ def paths(checkout: Path) -> list[str]:
 
 
 def test_install_from_folders(checkout: Path, env: Environment) -> None:
-    env.pip("install", *paths(checkout))
+    env.shell(checkout, readme_command("./packages"))
     assert env.evaluate(WORKS, **EMULATED) == RESULT
 
 
@@ -119,7 +118,7 @@ def test_uninstall_of_cuda_leaves_the_facade(dist: Path, env: Environment) -> No
 def type_what_it_says(env: Environment, dist: Path, advice: str) -> None:
     """Types what stands between backticks, in the folder of the wheels, in a shell of this environment."""
     (command,) = re.findall("`(.*?)`", advice)
-    run("sh", "-c", f"cd {dist} && {command}", PATH=f"{env.python.parent}:{os.environ['PATH']}")
+    env.shell(dist, command)
 
 
 def test_core_alone_says_what_to_type_for_a_device(dist: Path, env: Environment) -> None:
