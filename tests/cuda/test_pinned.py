@@ -14,6 +14,7 @@ from helpers.pinned import MiB, active, figure, filled
 
 import tensorplay as tp
 from tensorplay import cuda
+from tensorplay.cuda._summary import summary
 from tensorplay.errors import AcceleratorError, HostMemoryError, InvalidArgumentError, SizeOverflowError
 from tensorplay.testing import emulated as control
 
@@ -187,6 +188,14 @@ def test_pinned_bytes_appear_in_the_summary() -> None:
     row, used = [line for line in cuda.memory_summary().splitlines() if "Pinned host" in line or "in use" in line]
     assert "10240 KiB" in row
     assert f"{held.nbytes // 1024} KiB" in used
+
+
+def test_the_summary_keeps_its_columns_when_memory_was_used_again_and_again() -> None:
+    for times in (10**3, 10**6, 10**9):
+        host = dict.fromkeys(cuda.host_memory_stats(), 4096) | {"active_bytes.allocated": 4096 * times}
+        table = summary(0, cuda.memory_stats(), host, abbreviated=True)
+        assert {len(line) for line in table.splitlines()} == {77}
+    assert f"{4096 * 10**9 >> 30} GiB" in table
 
 
 def test_the_cache_is_bounded() -> None:

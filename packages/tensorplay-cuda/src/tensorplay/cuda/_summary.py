@@ -13,9 +13,9 @@ _POOLS = (("all", ""), ("large_pool", "      from large pool"), ("small_pool", "
 
 
 def _nbytes(value: int, largest: int) -> str:
-    """A size in the unit that suits the first figure of its group."""
+    """A size in the unit that suits the first figure of its group, or a larger one where it has no room with that."""
     unit = 0
-    while largest >= 768 * 1024 and unit + 1 < len(_UNITS):
+    while (largest >= 768 * 1024 or value >= 10**6) and unit + 1 < len(_UNITS):
         value //= 1024
         largest //= 1024
         unit += 1

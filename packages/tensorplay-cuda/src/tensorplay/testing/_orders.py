@@ -6,6 +6,7 @@ to it, so a function that runs under many seeds meets many orders, and the seed 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable
 
 from tensorplay import cuda
@@ -53,6 +54,7 @@ def explore_orders(fn: Callable[[], object], seeds: Iterable[int] = SEEDS) -> No
     BackendUnavailableError
         No emulated device serves.
     """
+    gc.collect()  # What is dead already must not go amid a run.
     firsts = [cuda.Stream(index) for index in range(cuda.device_count())]
     for seed in seeds:
         _begin(firsts)
