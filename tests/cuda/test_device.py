@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -59,6 +60,12 @@ FOUND = takes_a_device(cuda) | takes_a_device(cuda.memory) | takes_a_device(cuda
 CONTEXT = FOUND.pop("device")
 TAKES_A_DEVICE = [pytest.param(call, id=name) for name, call in sorted(FOUND.items())]
 SETTERS = [pytest.param(cuda.set_device, id="set_device"), pytest.param(CONTEXT, id="device")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_garbage() -> None:
+    """What earlier tests have left goes before figures of memory are compared."""
+    gc.collect()
 
 
 def test_all_that_takes_a_device_is_found() -> None:

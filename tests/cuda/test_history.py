@@ -298,9 +298,9 @@ def test_dump_is_a_pickle_of_plain_objects(history: None, tmp_path: Path) -> Non
 def test_state_is_read_in_no_time_however_long_the_history(gpu: None, tmp_path: Path) -> None:
     def fastest() -> float:
         def once() -> float:
-            start = time.perf_counter()
+            start = time.thread_time()  # of the processor, whatever else the machine does
             cuda.memory_snapshot()
-            return time.perf_counter() - start
+            return time.thread_time() - start
 
         return min(once() for _ in range(20))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import tensorplay as tp
@@ -40,6 +42,7 @@ def test_a_block_belongs_to_the_stream_that_is_given(gpu: None) -> None:
 
 
 def test_nothing_takes_no_memory(gpu: None) -> None:
+    gc.collect()
     before = cuda.memory_stats()
     assert cuda.caching_allocator_alloc(0) == 0
     assert cuda.memory_stats() == before
@@ -59,6 +62,7 @@ def test_nothing_takes_no_memory(gpu: None) -> None:
     ],
 )
 def test_sizes_at_the_edge_are_refused_and_nothing_overlaps(gpu: None, size: int, error: type[Exception]) -> None:
+    gc.collect()
     cuda.empty_cache()  # Small blocks leave the thread's cache when memory is short, and count as pieces then.
     before = cuda.memory_stats()
     with pytest.raises(error, match="caching_allocator_alloc|allocate"):
