@@ -80,14 +80,14 @@ def check(op: str, operands: tuple[Any, ...], expected: Any, dtype: tensorplay.D
 
 @pytest.mark.parametrize("op", _tables.UNARY)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_unary(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
+def test_unary(device: str, op: str, dtype: tensorplay.DType, own_seed: int) -> None:
     found = dtypes_of(_tables.UNARY[op], dtype)
     if found is None:
         with pytest.raises(DTypeError, match=f"{op}: got dtype {dtype.name}"):
             apply(op, tensorplay.ones(2, dtype=dtype, device=device))
         return
     result, computed = found
-    cases = [operand(device, shape, dtype, layout, fresh_seed + i) for i, (shape, layout) in enumerate(ARRANGEMENTS)]
+    cases = [operand(device, shape, dtype, layout, own_seed + i) for i, (shape, layout) in enumerate(ARRANGEMENTS)]
     cases += [arranged(special(dtype), dtype, device, layout) for layout in ("contiguous", "stepped")]
     for x, array in cases:
         check(op, (x,), formulas.unary(op)(held(array, computed)), result, device)
@@ -134,14 +134,14 @@ def part(shape: tuple[int, ...], which: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("op", _tables.BINARY)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_binary(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
-    random = np.random.default_rng(fresh_seed)
+def test_binary(device: str, op: str, dtype: tensorplay.DType, own_seed: int) -> None:
+    random = np.random.default_rng(own_seed)
     for i, (shape, layout) in enumerate(ARRANGEMENTS):
-        a, x = operand(device, shape, dtype, layout, fresh_seed + i)
-        b, y = operand(device, part(shape, i), dtype, LAYOUTS[random.integers(4)], fresh_seed - i)
+        a, x = operand(device, shape, dtype, layout, own_seed + i)
+        b, y = operand(device, part(shape, i), dtype, LAYOUTS[random.integers(4)], own_seed - i)
         check_binary(op, (a, b), (x, y), device)
         other = DTYPES[random.integers(len(DTYPES))]
-        b, y = operand(device, part(shape, random.integers(4)), other, LAYOUTS[random.integers(4)], fresh_seed)
+        b, y = operand(device, part(shape, random.integers(4)), other, LAYOUTS[random.integers(4)], own_seed)
         check_binary(op, (b, a), (y, x), device)
 
 
@@ -159,8 +159,8 @@ def test_binary_of_special_numbers(device: str, op: str, dtype: tensorplay.DType
 
 @pytest.mark.parametrize("op", _tables.BINARY)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_binary_with_a_number(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
-    x, array = operand(device, (3, 4), dtype, "contiguous", fresh_seed)
+def test_binary_with_a_number(device: str, op: str, dtype: tensorplay.DType, own_seed: int) -> None:
+    x, array = operand(device, (3, 4), dtype, "contiguous", own_seed)
     for number in (True, 3, -2, 0.5, 2.0, 1.5 - 2j):
         check_binary(op, (x, number), (array, number), device)
         check_binary(op, (number, x), (number, array), device)

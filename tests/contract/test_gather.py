@@ -24,10 +24,10 @@ def indices(random: np.random.Generator, shape: tuple[int, ...], size: int, devi
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_gather(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
-    random = np.random.default_rng(fresh_seed)
+def test_gather(device: str, dtype: tensorplay.DType, own_seed: int) -> None:
+    random = np.random.default_rng(own_seed)
     for i, (shape, layout) in enumerate(SHAPES):
-        x, array = operand(device, shape, dtype, layout, fresh_seed + i)
+        x, array = operand(device, shape, dtype, layout, own_seed + i)
         dim = int(random.integers(len(shape)))
         wanted = tuple(int(random.integers(1, size + 1)) if d != dim else size + 1 for d, size in enumerate(shape))
         index, at = indices(random, wanted, shape[dim], device)
@@ -41,11 +41,11 @@ def test_gather(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_scatter(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
-    random = np.random.default_rng(fresh_seed)
+def test_scatter(device: str, dtype: tensorplay.DType, own_seed: int) -> None:
+    random = np.random.default_rng(own_seed)
     for i, (shape, _) in enumerate(SHAPES):
-        x, array = operand(device, shape, dtype, "transposed", fresh_seed + i)
-        source, values = operand(device, shape, dtype, LAYOUTS[random.integers(4)], fresh_seed - i)
+        x, array = operand(device, shape, dtype, "transposed", own_seed + i)
+        source, values = operand(device, shape, dtype, LAYOUTS[random.integers(4)], own_seed - i)
         dim = int(random.integers(len(shape)))
         # Each place once: of several writes any one may stay.
         at = random.permuted(np.indices(shape)[dim], axis=dim)
@@ -58,12 +58,12 @@ def test_scatter(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_sums_by_index(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
+def test_sums_by_index(device: str, dtype: tensorplay.DType, own_seed: int) -> None:
     """Repeated places add up, in the same order from run to run."""
-    random = np.random.default_rng(fresh_seed)
+    random = np.random.default_rng(own_seed)
     for i, (shape, layout) in enumerate(SHAPES):
-        x, array = operand(device, shape, dtype, "contiguous", fresh_seed + i)
-        source, values = operand(device, shape, dtype, layout, fresh_seed - i)
+        x, array = operand(device, shape, dtype, "contiguous", own_seed + i)
+        source, values = operand(device, shape, dtype, layout, own_seed - i)
         dim = int(random.integers(len(shape)))
         index, at = indices(random, shape, shape[dim], device)
         expected = array.copy()

@@ -85,8 +85,8 @@ def test_in_place_result_of_a_higher_category_is_refused(device: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_out_of_another_dtype(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
-    x, array = operand(device, (4, 5), dtype, "contiguous", fresh_seed)
+def test_out_of_another_dtype(device: str, dtype: tensorplay.DType, own_seed: int) -> None:
+    x, array = operand(device, (4, 5), dtype, "contiguous", own_seed)
     for target in DTYPES:
         out = poisoned((5, 4), target, device).T
         if dtype.category > target.category:

@@ -50,15 +50,15 @@ def dtype_of(op: str, dtype: tensorplay.DType) -> tensorplay.DType | None:
 
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_reduce(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
-    random = np.random.default_rng(fresh_seed)
+def test_reduce(device: str, op: str, dtype: tensorplay.DType, own_seed: int) -> None:
+    random = np.random.default_rng(own_seed)
     result, function = dtype_of(op, dtype), getattr(tensorplay, op)
     if result is None:
         with pytest.raises(DTypeError, match=f"{op}: got dtype {dtype.name}"):
             function(tensorplay.ones(2, dtype=dtype, device=device))
         return
     for i, (shape, layout) in enumerate(ARRANGEMENTS):
-        x, array = operand(device, shape, dtype, layout, fresh_seed + i)
+        x, array = operand(device, shape, dtype, layout, own_seed + i)
         if op == "prod" and dtype.category >= _dtype.FLOAT:
             # Near 1, so that no order of the factors leaves what the dtype holds.
             x, array = arranged(held(1 + array / 64, dtype), dtype, device, layout)
@@ -86,13 +86,13 @@ def test_reduce(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) 
 
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_places_of_extremes(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
+def test_places_of_extremes(device: str, op: str, dtype: tensorplay.DType, own_seed: int) -> None:
     function, formula = getattr(tensorplay, op), getattr(np, op)
     if dtype.is_complex:
         with pytest.raises(DTypeError, match=f"{op}: got dtype {dtype.name}"):
             function(tensorplay.ones(2, dtype=dtype, device=device))
         return
-    cases = [operand(device, shape, dtype, layout, fresh_seed) for shape, layout in ARRANGEMENTS if shape]
+    cases = [operand(device, shape, dtype, layout, own_seed) for shape, layout in ARRANGEMENTS if shape]
     cases += [arranged(np.resize(special(dtype), (3, 25)), dtype, device, "transposed")]
     for x, array in cases:
         for dim in range(-1, x.ndim):

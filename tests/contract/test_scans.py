@@ -26,11 +26,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 @pytest.mark.parametrize("op", ["cumsum", "cumprod"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_scan(device: str, op: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
+def test_scan(device: str, op: str, dtype: tensorplay.DType, own_seed: int) -> None:
     function, formula = getattr(tensorplay, op), getattr(np, op)
     result = dtype if dtype.category >= _dtype.FLOAT else _dtype.int64
     for i, (shape, layout) in enumerate(ARRANGEMENTS):
-        x, array = operand(device, shape, dtype, layout, fresh_seed + i)
+        x, array = operand(device, shape, dtype, layout, own_seed + i)
         if op == "cumprod" and dtype.category >= _dtype.FLOAT:
             # Near 1, so that no order of the factors leaves what the dtype holds.
             x, array = arranged(held(1 + array / 64, dtype), dtype, device, layout)

@@ -24,8 +24,8 @@ def places(array: Any, dim: int, descending: bool) -> Any:
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", REAL, ids=lambda dtype: dtype.name)
-def test_sort(device: str, dtype: tensorplay.DType, descending: bool, fresh_seed: int) -> None:
-    cases = [operand(device, shape, dtype, layout, fresh_seed + i) for i, (shape, layout) in enumerate(ARRANGEMENTS)]
+def test_sort(device: str, dtype: tensorplay.DType, descending: bool, own_seed: int) -> None:
+    cases = [operand(device, shape, dtype, layout, own_seed + i) for i, (shape, layout) in enumerate(ARRANGEMENTS)]
     cases += [arranged(np.resize(special(dtype), (3, 40)), dtype, device, "transposed")]
     for x, array in cases:
         for dim in {0, x.ndim - 1} if x.ndim else {0}:
@@ -38,8 +38,8 @@ def test_sort(device: str, dtype: tensorplay.DType, descending: bool, fresh_seed
 
 @pytest.mark.parametrize("shape", [(70_001,), (5, 3000), (3000, 5)])
 @pytest.mark.parametrize("dtype", [_dtype.int16, _dtype.int64, _dtype.float16, _dtype.float64], ids=lambda d: d.name)
-def test_long_sorts(device: str, dtype: tensorplay.DType, shape: tuple[int, ...], fresh_seed: int) -> None:
-    x, array = operand(device, shape, dtype, "contiguous", fresh_seed, scale=100.0)
+def test_long_sorts(device: str, dtype: tensorplay.DType, shape: tuple[int, ...], own_seed: int) -> None:
+    x, array = operand(device, shape, dtype, "contiguous", own_seed, scale=100.0)
     dim = int(np.argmax(shape))
     assert_close(tensorplay.argsort(x, dim), np.argsort(array, axis=dim, kind="stable"), _dtype.int64)
 
@@ -52,8 +52,8 @@ def test_minus_zero_equals_zero(device: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", REAL, ids=lambda dtype: dtype.name)
-def test_topk(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
-    x, array = operand(device, (5, 37), dtype, "transposed", fresh_seed, scale=20.0)
+def test_topk(device: str, dtype: tensorplay.DType, own_seed: int) -> None:
+    x, array = operand(device, (5, 37), dtype, "transposed", own_seed, scale=20.0)
     for dim, k, largest in ((1, 4, True), (0, 5, False), (-1, 1, True), (1, 0, True)):
         found, indices = tensorplay.topk(x, k, dim, largest)
         order = np.sort(array, axis=dim)
@@ -65,9 +65,9 @@ def test_topk(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", REAL, ids=lambda dtype: dtype.name)
-def test_unique(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
+def test_unique(device: str, dtype: tensorplay.DType, own_seed: int) -> None:
     for i, (shape, layout) in enumerate(ARRANGEMENTS):
-        x, array = operand(device, shape, dtype, layout, fresh_seed + i)
+        x, array = operand(device, shape, dtype, layout, own_seed + i)
         found, inverse, counts = tensorplay.unique(x, return_inverse=True, return_counts=True)
         expected, back, repeated = np.unique(array, return_inverse=True, return_counts=True)
         assert_close(found, expected, dtype)
@@ -77,9 +77,9 @@ def test_unique(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_nonzero(device: str, dtype: tensorplay.DType, fresh_seed: int) -> None:
+def test_nonzero(device: str, dtype: tensorplay.DType, own_seed: int) -> None:
     for i, (shape, layout) in enumerate(ARRANGEMENTS):
-        x, array = operand(device, shape, dtype, layout, fresh_seed + i, scale=0.6)
+        x, array = operand(device, shape, dtype, layout, own_seed + i, scale=0.6)
         expected = np.argwhere(array)
         assert_close(tensorplay.nonzero(x), expected, _dtype.int64)
         if shape:

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from helpers.orders import own_order
 
 import tensorplay
 from tensorplay import cuda
@@ -15,16 +14,10 @@ from tensorplay.errors import BackendUnavailableError
 
 
 @pytest.fixture
-def gpu(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A device, real or emulated; afterwards device 0 and its default stream are current, and nothing runs."""
+def gpu() -> None:
+    """A device, real or emulated."""
     if not cuda.is_available():
         pytest.skip(f"no CUDA device: {cuda.unavailable_reason()}")
-    with own_order(request.node.nodeid):
-        yield
-    for index in range(cuda.device_count()):
-        cuda.synchronize(index)
-        cuda.set_stream(cuda.default_stream(index))
-    cuda.set_device(0)
 
 
 @pytest.fixture

@@ -159,9 +159,9 @@ class Capture:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_program_as_a_graph_gives_what_the_host_gives(size: int, fresh_seed: int) -> None:
+def test_a_program_as_a_graph_gives_what_the_host_gives(size: int, own_seed: int) -> None:
     for number in range(PROGRAMS if size < SIZES[-1] else PROGRAMS // 10):
-        seed = fresh_seed + number
+        seed = own_seed + number
         chance = random.Random(seed)
         program, g = invent(chance, STEPS, list(range(INPUTS)), count(INPUTS)), cuda.CUDAGraph()
         statics = {place: tp.zeros(size, dtype=tp.int64, device="cuda") for place in range(INPUTS)}

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import tensorplay as tp
-
-
-@pytest.fixture(autouse=True)
-def _all_work_is_done() -> Iterator[None]:
-    """Lent memory goes back when the work on it is done."""
-    yield
-    for index in range(tp.cuda.device_count()):
-        tp.cuda.synchronize(index)
 
 
 @pytest.fixture
