@@ -22,7 +22,8 @@
  *             writes into out, which must have the result's shape and a dtype that the result can be
  *             cast to within or above its category, and returns out with one more reference. out may be
  *             one of the inputs; when it overlaps an input otherwise, the result is as if it did not.
- *   borrowed  Arguments are borrowed; a returned tensor is owned by the caller (tp_tensor_release). */
+ *   borrowed  Arguments are borrowed; a returned tensor is owned by the caller (tp_tensor_release).
+ *   NULL      A pointer of which no comment says what NULL means must not be NULL: few functions look. */
 #ifndef TENSORPLAY_H
 #define TENSORPLAY_H
 

@@ -11,7 +11,7 @@ import pytest
 import tensorplay
 from tensorplay import accelerator
 from tensorplay.accelerator import graphs
-from tensorplay.errors import BackendUnavailableError, StateError
+from tensorplay.errors import BackendUnavailableError, DTypeError, StateError
 
 from .conftest import Place
 
@@ -212,6 +212,19 @@ def test_the_default_stream_is_refused_with_the_way_out(here: Place) -> None:
     g.capture_begin(stream=here.new_stream())
     x = tensorplay.ones(3, device=here.type)
     g.capture_end()
+    g.replay()
+    assert x.tolist() == [1] * 3
+
+
+@pytest.mark.parametrize("stream", [0, "stream", object()])
+def test_what_is_no_stream_is_refused_and_the_graph_captures_still(kind: str, stream: object) -> None:
+    g = accelerator.Graph()
+    with pytest.raises(DTypeError, match=": got .*, expected a"):
+        g.capture_begin(stream=stream)
+    with g:
+        x = tensorplay.ones(3, device=kind)
+    with pytest.raises(DTypeError, match="replay: got .*, expected a"):
+        g.replay(stream)
     g.replay()
     assert x.tolist() == [1] * 3
 

@@ -150,6 +150,20 @@ def test_a_value_that_no_device_starts_with_is_one_fault_that_names_the_variable
     assert fresh.run(code, **two) == f"setting-unknown type `unset {variable}`, or set a value that it takes\n"
 
 
+def test_a_damaged_kernel_image_is_a_fault_of_the_installation(tmp_path: Path) -> None:
+    for image in _native.kernels_of("emulated").iterdir():
+        (tmp_path / image.name).write_bytes(b"")
+    code = f"""
+        from tensorplay.cuda import _probe
+        from tensorplay.cuda._library import native
+        native.tp_kernels_set_path(b"{tmp_path}")
+        fault = _probe.device(0)[1]
+        print(fault.code, fault.advice)
+    """
+    printed = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="emulated")
+    assert printed.startswith("files-damaged type `python -m pip install --force-reinstall")
+
+
 def test_without_cffi_that_is_what_to_install() -> None:
     code = """
         import sys

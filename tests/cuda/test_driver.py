@@ -117,12 +117,20 @@ print(cuda.is_available(), cuda.unavailable_reason())
     [
         ("{folder}", "unset LD_LIBRARY_PATH"),
         ("/somewhere:{folder}/:/elsewhere", "export LD_LIBRARY_PATH=/somewhere:/elsewhere"),
+        ("{folder}:/some where", "export LD_LIBRARY_PATH='/some where'"),
     ],
 )
 def test_stub_on_the_search_path_is_taken_off(machine: Machine, searched: str, typed: str) -> None:
     machine.add("libcuda.so.1", CUDA, VERSION=0, STATUS=34)
     code = "print(cuda.unavailable_reason())"
-    assert f"; type `{typed}` so that" in machine.run(code, LD_LIBRARY_PATH=searched.format(folder=machine.folder))
+    printed = machine.run(code, LD_LIBRARY_PATH=searched.format(folder=machine.folder))
+    assert f"; type `{typed}` so that another libcuda.so.1 is found" in printed
+
+
+def test_stub_that_is_loaded_before_all_else_is_taken_off(machine: Machine) -> None:
+    machine.add("libcuda.so.1", CUDA, VERSION=0, STATUS=34)
+    printed = machine.run("print(cuda.unavailable_reason())", LD_PRELOAD=f"{machine.folder}/libcuda.so.1")
+    assert "; type `unset LD_PRELOAD` so that another libcuda.so.1 is found" in printed
 
 
 def test_old_driver(machine: Machine) -> None:

@@ -16,6 +16,13 @@ from tensorplay.cuda import __main__ as command
 from tensorplay.cuda import _tables as cuda_tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "c-abi.md"
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
+
+compilers = pytest.mark.parametrize(
+    "compiler",
+    [["cc", "-std=c11"], ["c++", "-std=c++11", "-x", "c++"], ["c++", "-std=c++17", "-x", "c++"]],
+    ids=["C", "C++11", "C++17"],
+)
 
 
 def blocks(language: str) -> str:
@@ -49,20 +56,21 @@ def test_program_runs_and_prints_what_the_page_says(tmp_path: Path) -> None:
     assert done.stdout == blocks("text").replace("1 visible", f"{visible} visible")
 
 
-@pytest.mark.parametrize("compiler", [["cc", "-std=c11"], ["c++", "-std=c++11", "-x", "c++"]], ids=["C", "C++"])
+@compilers
 def test_headers_compile_without_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], compiler: list[str]
 ) -> None:
     source = tmp_path / "include.c"
     source.write_text("#include <tensorplay_codes.h>\n#include <tensorplay.h>\nint main(void) { return TP_OK; }\n")
-    warnings = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"]
-    subprocess.run([*compiler, *warnings, f"-I{folder_of_headers(capsys)}", source], check=True)
+    subprocess.run([*compiler, *WARNINGS, f"-I{folder_of_headers(capsys)}", source], check=True)
 
 
-def test_program_compiles_without_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@compilers
+def test_program_compiles_without_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], compiler: list[str]
+) -> None:
     (tmp_path / "demo.c").write_text(blocks("c"))
-    warnings = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    subprocess.run(["cc", *warnings, f"-I{folder_of_headers(capsys)}", tmp_path / "demo.c"], check=True)
+    subprocess.run([*compiler, *WARNINGS, f"-I{folder_of_headers(capsys)}", tmp_path / "demo.c"], check=True)
 
 
 def test_codes_are_those_of_the_tables(capsys: pytest.CaptureFixture[str]) -> None:

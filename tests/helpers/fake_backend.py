@@ -234,10 +234,14 @@ class FakeBackend(_Methods):
         return self._thread.streams.get(index, self.defaults[index])
 
     def set_stream(self, stream: Any) -> None:
+        own = self.stream_of("set_stream", stream)
+        self._thread.device = own.index
+        self._thread.streams[own.index] = own
+
+    def stream_of(self, operation: str, stream: Any) -> Stream:
         if not isinstance(stream, Stream):
-            raise DTypeError(f"set_stream: got {stream!r}, expected a stream of a fake device")
-        self._thread.device = stream.index
-        self._thread.streams[stream.index] = stream
+            raise DTypeError(f"{operation}: got {stream!r}, expected a stream of a fake device")
+        return stream
 
     def graph(self, keep_graph: bool) -> Graph:
         return Graph(self)

@@ -46,7 +46,7 @@ class Graph:
         if self._work is not None:
             raise StateError("capture_begin: the graph has a capture already: reset it first")
         former = self._backend.current_stream(None)
-        stream = former if stream is None else stream
+        stream = former if stream is None else self._backend.stream_of("capture_begin", stream)
         if stream in self._backend.defaults:
             raise StateError(
                 "capture_begin: the default stream cannot be captured: make another, and pass it as stream="
@@ -77,6 +77,8 @@ class Graph:
         """Nothing: a list needs no preparation."""
 
     def replay(self, stream: Stream | None = None) -> None:
+        if stream is not None:
+            self._backend.stream_of("replay", stream)
         _run(self._captured("replay"))
 
     def stage_and_launch(self, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from typing import Any
@@ -43,7 +44,8 @@ def _cut(choice: _select.Choice, count: int) -> Fault | None:
     if choice.variant == "emulated" or not 0 < count < len(named):
         return None
     problem = f"CUDA_VISIBLE_DEVICES={setting!r} names {len(named)} devices and shows {count}: {named[count]} is none"
-    return Fault("device-hidden", problem, f"type `export CUDA_VISIBLE_DEVICES={','.join(named[:count])}`, or mend it")
+    shown = shlex.quote(",".join(named[:count]))
+    return Fault("device-hidden", problem, f"type `export CUDA_VISIBLE_DEVICES={shown}`, or mend it")
 
 
 def _ask() -> tuple[dict[str, Any], list[Fault]]:

@@ -53,7 +53,7 @@ def driver_version() -> int:
     except OSError as error:
         raise DriverError(_not_loaded(str(error))) from None
     path = _loader.path_of(cuda)
-    other = f"type `{_loader.without(os.path.dirname(path))}` so that the driver's own is found"
+    other = _loader.instead_of(path)
     version = ctypes.c_int(0)
     try:
         status = int(cuda.cuDriverGetVersion(ctypes.byref(version)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+import shlex
 
 _RTLD_DI_LINKMAP = 2
 
@@ -19,10 +21,15 @@ def path_of(library: ctypes.CDLL) -> str:
     return os.fsdecode(found.contents.name)
 
 
-def without(folder: str) -> str:
-    """What to type so that the loader no longer looks in this folder first."""
+def instead_of(path: str) -> str:
+    """The advice for a file that the loader finds before the one that is meant."""
+    name = os.path.basename(path)
+    if path in re.split("[ :]", os.environ.get("LD_PRELOAD", "")):
+        return f"type `unset LD_PRELOAD` so that another {name} is found"
+    folder = os.path.dirname(path)
     searched = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     if folder not in (entry.rstrip("/") for entry in searched):
-        return "ldconfig -p | grep libcuda"
+        return f"type `ldconfig -p | grep {name}` to see which others there are"
     rest = ":".join(entry for entry in searched if entry.rstrip("/") not in (folder, ""))
-    return f"export LD_LIBRARY_PATH={rest}" if rest else "unset LD_LIBRARY_PATH"
+    typed = f"export LD_LIBRARY_PATH={shlex.quote(rest)}" if rest else "unset LD_LIBRARY_PATH"
+    return f"type `{typed}` so that another {name} is found"

@@ -11,7 +11,7 @@ from typing import Any
 import tensorplay
 from tensorplay import _environment
 from tensorplay._fault import Fault
-from tensorplay.errors import TensorPlayError
+from tensorplay.errors import BackendUnavailableError, TensorPlayError
 
 from . import _blas, _driver, _loader, _native, _nvml, _select, memory
 from ._library import native
@@ -76,14 +76,16 @@ def device(index: int) -> tuple[dict[str, Any], Fault | None]:
         row["free_bytes"] = memory.mem_get_info(index)[0]
     except TensorPlayError as error:
         problem = f"cuda:{index} does not work: {type(error).__name__}: {str(error).splitlines()[0]}"
-        return {**row, "works": False}, _fault(problem)
+        return {**row, "works": False}, _fault(problem, error)
     return {**row, "works": True}, None
 
 
-def _fault(problem: str) -> Fault:
+def _fault(problem: str, error: TensorPlayError) -> Fault:
     for name in _environment.settings():
         if name in _environment.OURS and name in problem:
             return Fault(_select.SETTING_UNKNOWN, problem, f"type `unset {name}`, or set a value that it takes")
+    if isinstance(error, BackendUnavailableError) and "cudaError" not in problem:  # it is ours, then
+        return Fault("files-damaged", problem, f"type {_select.REINSTALL}")
     return Fault("device-fails", problem, _advice(problem))
 
 
