@@ -280,7 +280,8 @@ static void test_failures_lose_nothing(void) {
 enum { THREADS = 8, ROUNDS = 200 };
 
 static void *use_pools(void *shared) {
-  unsigned seed = (unsigned)(uintptr_t)&seed;
+  static atomic_uint started;
+  unsigned seed = atomic_fetch_add(&started, 1);
   tp_stream_t *stream = tp_stream_from_pool(0, 0);
   for (int i = 0; i < ROUNDS; i++) {
     tp_mempool_t *own = i % 8 == 0 ? tp_mempool_create(0, NULL, NULL) : NULL;
