@@ -174,8 +174,8 @@ def test_a_bad_path_is_the_systems_own_error(
 def test_without_a_capture_nothing_is_written(tmp_path: Path) -> None:
     diamond = capture_diamond(zeros())
 
-    def check_refused(g: cuda.CUDAGraph) -> None:
-        with pytest.raises(StateError, match="debug_dump: nothing was captured"):
+    def check_refused(g: cuda.CUDAGraph, text: str = "nothing was captured") -> None:
+        with pytest.raises(StateError, match=f"debug_dump: {text}"):
             g.debug_dump(tmp_path / "graph.dot")
         assert not list(tmp_path.iterdir())
 
@@ -186,4 +186,4 @@ def test_without_a_capture_nothing_is_written(tmp_path: Path) -> None:
     check_refused(diamond)
     with graphs.graph(diamond):
         _ = zeros()
-        check_refused(diamond)
+        check_refused(diamond, "the capture is underway: end it first")

@@ -163,6 +163,59 @@ def test_anything_may_be_collected_in_a_capture() -> None:
     assert y.tolist() == [2] * 5
 
 
+@pytest.mark.parametrize("in_a_body", [False, True])
+@pytest.mark.parametrize("device", [0, 1])
+def test_a_capture_ends_where_its_device_cannot_be_made_current(
+    two_gpus: None, emulated: None, device: int, in_a_body: bool
+) -> None:
+    g, stream, x = cuda.CUDAGraph(), cuda.Stream(device), tensorplay.zeros(3, device=f"cuda:{device}")
+    predicate = tensorplay.full((), True, device=f"cuda:{device}")
+    g.capture_begin(stream=stream)
+    if in_a_body:
+        g.begin_capture_to_if_node(predicate)
+    x.add_(1)
+    tensorplay.zeros(3, device=f"cuda:{1 - device}")  # now the other one is CUDA's current device
+    with control.fail("cudaSetDevice"):
+        del g
+    cuda.set_stream(cuda.default_stream(device))
+    cuda.set_device(0)
+    g = cuda.CUDAGraph()
+    with graphs.graph(g, stream=stream):
+        x.add_(1)
+    g.replay()
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_graphs_of_a_device_that_is_lost_say_so_and_can_be_dropped(emulated: None) -> None:
+    code = """
+        import tensorplay as tp
+        from tensorplay import cuda
+        g, other = cuda.CUDAGraph(), cuda.CUDAGraph()
+        x, y = tp.zeros(3_000_000, device="cuda"), tp.zeros(3, device="cuda")
+        for graph, argument in ((g, x), (other, y)):
+            with cuda.graph(graph):
+                argument.add_(1)
+        fresh, side = tp.ones(3, device="cuda"), cuda.Stream()
+        del x, argument
+        cuda.empty_cache()
+        g.replay()
+        for call in (
+            cuda.synchronize, g.replay, other.replay, lambda: other.replay(side),
+            lambda: other.stage_and_launch([y], [fresh]), lambda: cuda.CUDAGraph().capture_begin(stream=side),
+            lambda: cuda.graph(cuda.CUDAGraph()).__enter__(),
+        ):
+            try:
+                call()
+            except cuda.AcceleratorError as error:
+                print(error.operation, error.name)
+        g.reset()
+        del g, other
+        assert cuda.current_stream() == cuda.default_stream()
+    """
+    operations = ["device_synchronize", *["replay"] * 3, "stage_and_launch", "capture_begin", "graph_prepare"]
+    assert fresh.run(code).splitlines() == [f"{operation} cudaErrorIllegalAddress" for operation in operations]
+
+
 def test_broken_captures_leave_no_growth() -> None:
     x = tensorplay.zeros(5, device="cuda")
 

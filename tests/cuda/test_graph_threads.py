@@ -206,3 +206,21 @@ def test_one_graph_is_replayed_by_several_threads() -> None:
 
     in_threads(replay)
     assert x.tolist() == [50 * THREADS] * 5
+
+
+def test_a_capture_that_another_thread_ends_leaves_that_threads_stream_alone() -> None:
+    g, x, before = cuda.CUDAGraph(), tensorplay.zeros(3, device="cuda"), cuda.current_stream()
+    captured, other = cuda.Stream(), cuda.Stream()
+    g.capture_begin(stream=captured, capture_error_mode="relaxed")
+    x.add_(1)
+
+    def end(_: int) -> None:
+        with cuda.stream(other):
+            g.capture_end()
+            assert cuda.current_stream() == other
+
+    in_threads(end, 1)
+    assert cuda.current_stream() == captured
+    cuda.set_stream(before)
+    g.replay()
+    assert x.tolist() == [1, 1, 1]

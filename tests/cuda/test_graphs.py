@@ -41,6 +41,19 @@ def test_the_current_stream_comes_back() -> None:
     assert cuda.current_stream() == before
 
 
+def test_the_device_of_the_stream_is_made_ready(two_gpus: None) -> None:
+    with cuda.device(1):
+        tensorplay.zeros(30_000_000, device="cuda:1")
+        g, x = cuda.CUDAGraph(), tensorplay.zeros(3, device="cuda:1")
+        cached = cuda.memory_reserved(1)
+    with cuda.graph(g, stream=cuda.Stream(1)):
+        assert cuda.memory_reserved(1) < cached
+        x.add_(1)
+    assert cuda.current_device() == 0
+    g.replay()
+    assert x.tolist() == [1, 1, 1]
+
+
 def test_the_default_stream_is_refused() -> None:
     with pytest.raises(StateError, match="capture_begin: the default stream cannot be captured: .* pass stream="):
         cuda.CUDAGraph().capture_begin()

@@ -298,7 +298,8 @@ void tp_graph_abandon_body(tp_graph_t *graph) {
   pthread_mutex_lock(&graph->lock);
   int32_t before;
   tp__body_t *body = graph->body;
-  if (body && tp__device_visit(tp_stream_device(body->inside), &before)) {
+  if (body) {
+    (void)tp__device_visit(tp_stream_device(body->inside), &before); /* it ends in any case */
     tp__piece_drop(graph, body);
     (void)close_body(graph, "abandon_body");
     break_graph(graph, "an exception left it");

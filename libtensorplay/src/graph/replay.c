@@ -33,6 +33,7 @@ static tp_status_t wait_for_last(const tp_graph_t *graph, tp_stream_t *stream, c
 tp_status_t tp__graph_follow(tp_graph_t *graph, const tp__exec_t *exec, tp_stream_t *stream, const char *operation) {
   if (exec && exec == graph->last_exec) return TP_OK;
   TP_TRY(wait_for_last(graph, stream, operation));
+  if (exec) return TP_OK; /* what is launched is noted then */
   graph->last_stream = stream;
   graph->last_exec = NULL;
   return TP_OK;
@@ -57,12 +58,10 @@ tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count,
   TP_TRY(tp__graph_follow(graph, exec, stream, operation));
   tp__order_wait_point(stream, &graph->last_point);
   TP_TRY(tp__watch(stream, count, touches, operation));
-  tp_status_t status = tp__draws_launch(&graph->draws, exec->cuda, exec->setter, stream, operation);
-  if (status) { /* it may be queued all the same */
-    (void)tp__graph_follow(graph, NULL, stream, operation);
-    return status;
-  }
-  TP_TRY(note_launch(graph, exec, stream, operation));
+  bool queued;
+  tp_status_t status = tp__draws_launch(&graph->draws, exec->cuda, exec->setter, stream, &queued, operation);
+  tp_status_t noted = queued ? note_launch(graph, exec, stream, operation) : TP_OK;
+  if (status || noted) return status ? status : noted;
   if (graph->hold) TP_TRY(tp__hold_launched(graph->hold, stream, operation));
   return tp__stream_settle(stream, operation);
 }

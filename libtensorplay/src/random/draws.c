@@ -270,7 +270,7 @@ static tp_status_t set_setter(const tp_generator_args_t *args, cudaGraphExec_t e
 
 /* Under the generator's lock. */
 static tp_status_t launch(tp__generator_t *generator, const tp__draws_t *draws, cudaGraphExec_t exec,
-                          cudaGraphNode_t setter, tp_stream_t *stream, const char *operation) {
+                          cudaGraphNode_t setter, tp_stream_t *stream, bool *out_queued, const char *operation) {
   tp_generator_state_t *state = state_of(draws), *place = generator->place;
   tp_generator_args_t set = {.target = state, .state = generator->state};
   const tp_generator_args_t store = {.source = state, .next = place, .words = draws->words};
@@ -282,6 +282,7 @@ static tp_status_t launch(tp__generator_t *generator, const tp__draws_t *draws, 
   if (generator->is_on_device || draws->moves) TP_TRY(tp__generator_wait(generator, stream, operation));
   TP_TRY(set_setter(&set, exec, setter, tp_stream_device(stream), operation));
   TP_TRY_CUDA(cudaGraphLaunch(exec, tp__stream_cuda(stream)), operation);
+  *out_queued = true;
   if (draws->moves) {
     generator->is_on_device = true;
     TP_TRY(tp__generator_move(&store, stream, operation));
@@ -292,13 +293,15 @@ static tp_status_t launch(tp__generator_t *generator, const tp__draws_t *draws, 
 }
 
 tp_status_t tp__draws_launch(const tp__draws_t *draws, cudaGraphExec_t exec, cudaGraphNode_t setter,
-                             tp_stream_t *stream, const char *operation) {
+                             tp_stream_t *stream, bool *out_queued, const char *operation) {
+  *out_queued = false;
   if (!draws->state) {
     TP_TRY_CUDA(cudaGraphLaunch(exec, tp__stream_cuda(stream)), operation);
+    *out_queued = true;
     return TP_OK;
   }
   tp__generator_t *generator = tp__generator_lock(tp_stream_device(stream));
-  tp_status_t status = launch(generator, draws, exec, setter, stream, operation);
+  tp_status_t status = launch(generator, draws, exec, setter, stream, out_queued, operation);
   tp__generator_unlock(generator);
   return status;
 }

@@ -42,8 +42,8 @@ void tp__draws_forget(tp__draws_t *draws);
 /* Before a graph is compiled. Status: STATE after a failure, OUT_OF_MEMORY. */
 tp_status_t tp__draws_prepare(const tp__draws_t *draws, const char *operation);
 /* Launches an executable graph, in which `setter` is draws->setter or its counterpart in a clone, so that it draws on
- * from where the generator stands. The device is entered. */
+ * from where the generator stands. The device is entered. It may be queued, and what comes behind it fail. */
 tp_status_t tp__draws_launch(const tp__draws_t *draws, cudaGraphExec_t exec, cudaGraphNode_t setter,
-                             tp_stream_t *stream, const char *operation);
+                             tp_stream_t *stream, bool *out_queued, const char *operation);
 
 #endif

@@ -13,7 +13,7 @@ from ._check import check
 from ._graph import CUDAGraph
 from ._library import native
 from .device import CURRENT
-from .streams import Stream, stream_of
+from .streams import Stream, pointer_of, stream_of
 
 
 class graph:  # noqa: N801 - torch's name
@@ -45,8 +45,8 @@ class graph:  # noqa: N801 - torch's name
 
     def __enter__(self) -> None:
         gc.collect()  # What dies inside of the capture could not go back.
-        check(native.tp_graph_prepare(CURRENT))
         stream = stream_of_captures() if self._stream is None else self._stream
+        check(native.tp_graph_prepare(native.tp_stream_device(pointer_of("graph", stream))))
         self._thread = get_ident()
         try:
             self._graph.capture_begin(self._pool, self._mode, stream)

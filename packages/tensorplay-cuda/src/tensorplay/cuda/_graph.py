@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike, fsencode
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from tensorplay import _plugins
@@ -35,7 +36,7 @@ class CUDAGraph(Conditional):
         Changes nothing: the graph is compiled when its capture ends, and `raw_cuda_graph` is there all the same.
     """
 
-    __slots__ = ("__weakref__", "_bodies", "_context", "_is_verbose", "_pointer", "_release")
+    __slots__ = ("__weakref__", "_bodies", "_context", "_is_verbose", "_pointer", "_release", "_thread")
 
     _pointer: Any
 
@@ -43,6 +44,7 @@ class CUDAGraph(Conditional):
         self._release = native.tp_graph_release
         self._is_verbose = False
         self._context: StreamContext | None = None
+        self._thread = 0  # whose stream that is, and those of the bodies
         self._bodies = []
         _plugins.get("cuda")  # It comes with a seed that may wait for it, which is not for a capture to set.
         self._pointer = not_null(native.tp_graph_create())
@@ -85,13 +87,13 @@ class CUDAGraph(Conditional):
                     _MODES[capture_error_mode],
                 )
             )
-            self._context = context
+            self._context, self._thread = context, get_ident()
             capturing[id(self)] = self
         except TensorPlayError:
             context.__exit__(None, None, None)
             raise
         except BaseException:  # a signal's handler may raise behind each call
-            self._context = context
+            self._context, self._thread = context, get_ident()
             self._abandon()
             raise
 
@@ -205,8 +207,10 @@ class CUDAGraph(Conditional):
         self._abandon()
 
     def _leave(self) -> None:
-        """Puts back the stream that was current before the capture."""
+        """Puts back the stream that was current before the capture, in the thread where it began."""
         capturing.pop(id(self), None)
+        if self._thread != get_ident():
+            self._bodies, self._context = [], None
         while self._bodies:
             self._leave_body()
         if self._context is not None:
