@@ -155,6 +155,19 @@ def test_nested_bodies() -> None:
         assert n.item() == 1
 
 
+def test_a_block_that_is_entered_again_is_another_node() -> None:
+    g, x, predicate = cuda.CUDAGraph(), tp.zeros(3, device="cuda"), flag()
+    with graphs.graph(g):
+        block = g.if_(predicate)
+        with block:
+            x.add_(1)
+        x.mul_(10)
+        with block:
+            x.add_(1)
+    g.replay()
+    assert x.tolist() == [11, 11, 11]
+
+
 def test_a_loop_in_a_loop_begins_anew_in_each_round() -> None:
     i, j, total, outer, inner = number(), number(), number(), number(4), number(3)
     g = cuda.CUDAGraph()

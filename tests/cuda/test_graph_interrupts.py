@@ -46,9 +46,8 @@ class Interrupts:
         if "tensorplay" not in path.parts or path.name not in FILES or name == "__del__":
             return
         if event == "call":
-            counts = (path.name, name) != ("_mempool.py", "__init__") and (
-                name != "__exit__" or path.name == "_capture.py"
-            )
+            out_of_reach = name == "__exit__" and path.name not in ("_capture.py", "_conditional.py")
+            counts = not out_of_reach and (path.name, name) != ("_mempool.py", "__init__")
         else:
             counts = event == "c_return" and function.__name__ not in MAKERS
         if counts:

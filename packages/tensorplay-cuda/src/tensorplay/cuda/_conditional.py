@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -103,7 +104,7 @@ class Conditional:
 
     def if_(self, scalar_pred: Tensor) -> AbstractContextManager[None]:
         """``with g.if_(pred):`` captures what a replay does where the predicate is true."""
-        return self._body(lambda: self.begin_capture_to_if_node(scalar_pred))
+        return _Body(self, lambda: self.begin_capture_to_if_node(scalar_pred))
 
     def else_(self) -> AbstractContextManager[None]:
         """``with g.else_():``, directly behind the block of `if_`: what is done where its predicate is false.
@@ -119,22 +120,11 @@ class Conditional:
         def begin() -> None:
             self._enter_body(native.tp_graph_begin_else(self._pointer, native.tp_stream_current(CURRENT)))
 
-        return self._body(begin)
+        return _Body(self, begin)
 
     def while_(self, scalar_pred: Tensor) -> AbstractContextManager[None]:
         """``with g.while_(pred):`` captures what a replay does again and again, until the predicate is false."""
-        return self._body(lambda: self.begin_capture_to_while_node(scalar_pred))
-
-    @contextmanager
-    def _body(self, begin: Callable[[], None]) -> Iterator[None]:
-        begin()
-        try:
-            yield
-        except BaseException:
-            native.tp_graph_abandon_body(self._pointer)
-            self._leave_body()
-            raise
-        self.end_capture_to_conditional_node()
+        return _Body(self, lambda: self.begin_capture_to_while_node(scalar_pred))
 
     def _enter_body(self, pointer: Any) -> None:
         """Makes the body's stream current; NULL: the body did not begin."""
@@ -148,6 +138,27 @@ class Conditional:
                 native.tp_stream_leave(self._bodies[-1])
             finally:
                 del self._bodies[-1]
+
+
+class _Body:
+    """A body as a block; each time that it is entered, one more."""
+
+    __slots__ = ("_begin", "_graph")
+
+    def __init__(self, graph: Conditional, begin: Callable[[], None]) -> None:
+        self._graph, self._begin = graph, begin
+
+    def __enter__(self) -> None:
+        self._begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._graph.end_capture_to_conditional_node()
+        else:
+            native.tp_graph_abandon_body(self._graph._pointer)
+            self._graph._leave_body()
 
 
 def _pointer_of(operation: str, predicate: Any) -> Any:
