@@ -82,6 +82,9 @@ def test_named_variant_needs_its_own_driver(built: Path, monkeypatch: pytest.Mon
     serve(monkeypatch, 12080)
     monkeypatch.setenv(_select.VARIABLE, "cuda13")
     assert "13.0 or newer" in refused("driver-old")
+    fault = _select.choose().fault
+    assert fault is not None
+    assert fault.advice.startswith("type `unset TENSORPLAY_CUDA_RUNTIME`, or type `nvidia-smi` to see ")
 
 
 def test_named_variant_says_who_named_it(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,6 +103,19 @@ def test_none_is_none(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, 13000)
     monkeypatch.setenv(_select.VARIABLE, "none")
     assert refused("switched-off") == "TENSORPLAY_CUDA_RUNTIME is none"
+
+
+def test_who_names_a_variant_that_is_missing_is_told_to_unset_what_named_it(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (built / "libtensorplay_cuda13.so").unlink()
+    monkeypatch.setenv(_select.VARIABLE, "cuda13")
+    for choice, says in (
+        (_select.choose(), True),
+        (_select.built(("cuda13",), "--variant is cuda13"), False),
+    ):
+        assert choice.fault is not None
+        assert ("`unset TENSORPLAY_CUDA_RUNTIME`" in choice.fault.advice) is says
 
 
 @pytest.mark.parametrize("setting", ["cuda11", "EMULATED", "emulated ", "0"])

@@ -69,7 +69,7 @@ def built(variants: tuple[str, ...], why: str) -> Choice:
             return Choice(variant, why)
     have = ", ".join(variant for variant in VARIANTS if _native.built(variant)) or "none"
     problem = f"{why}, and {' or '.join(variants)} was not built into this installation (built: {have})"
-    unset = f"type `unset {VARIABLE}`, or " if os.environ.get(VARIABLE) else ""
+    unset = f"type `unset {VARIABLE}`, or " if why.startswith(VARIABLE) else ""
     return _none("variant-missing", problem, f"{unset}install a wheel that holds it: {REINSTALL}")
 
 
@@ -85,7 +85,8 @@ def _served(candidates: tuple[str, ...]) -> Choice:
         return built(served, serves)
     needed, release = min(_DRIVERS[variant] for variant in candidates)
     problem = f"{serves}, expected {needed // 1000}.0 or newer"
-    advice = f"type `nvidia-smi` to see the driver's version, and install {release} or newer"
+    unset = f"type `unset {VARIABLE}`, or " if os.environ.get(VARIABLE) else ""
+    advice = f"{unset}type `nvidia-smi` to see the driver's version, and install {release} or newer"
     return _none("driver-old", problem, advice)
 
 
