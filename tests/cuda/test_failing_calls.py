@@ -159,9 +159,14 @@ def replays() -> Any:
     replayed = total.item()
     g.stage_and_launch([x], [tp.ones(1000, device="cuda")])
     staged = total.item()
+    x.fill_(3)
+    side.wait_stream(cuda.current_stream())
+    g.replay(side)  # waits for the other executable graph's launch
+    cuda.current_stream().wait_stream(side)
+    beside = total.item()
     del total
     g.reset()
-    return replayed, staged
+    return replayed, staged, beside
 
 
 def compiled() -> Any:
