@@ -83,6 +83,12 @@ def test_whoever_needs_an_accelerator_is_told_why_there_is_none(monkeypatch: pyt
                 call()
 
 
+def test_a_backend_that_pins_nothing_says_so_by_its_type() -> None:
+    _plugins.register(FakeBackend())
+    with pytest.raises(BackendUnavailableError, match="pin_memory: the backend of type 'fake' pins no memory"):
+        tensorplay.ones(1).pin_memory()
+
+
 def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     _plugins.register(FakeBackend())
     monkeypatch.setenv(_plugins.VARIABLE, "")

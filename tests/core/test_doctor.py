@@ -53,7 +53,8 @@ def test_a_reader_that_left_early_is_no_error(options: list[str]) -> None:
     [
         ("latin-1", "/opt/€", r"/opt/\u20ac"),
         ("ascii", "/opt/é", r"/opt/\xe9"),
-        ("utf-8", "/opt/\udcff", r"/opt/\udcff"),
+        ("utf-8", "/opt/\udcff", r"'/opt/\udcff'"),
+        ("utf-8", "/opt\r", r"'/opt\r'"),
     ],
 )
 def test_what_the_output_cannot_show_is_escaped(encoding: str, value: str, shown: str) -> None:

@@ -23,6 +23,8 @@ class Transfers(ABC):
     contiguous and lies in memory of `empty_pinned`, which is kept until then. Everything else is done on return.
     """
 
+    type: str
+
     @abstractmethod
     def from_host(self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False) -> Tensor:
         """A new tensor with the array's elements and dtype (host backend: shares a writable array)."""
@@ -41,7 +43,7 @@ class Transfers(ABC):
 
     def empty_pinned(self, shape: Sequence[int], dtype: DType) -> Tensor:
         """A tensor on the host, in memory that the backend's devices copy from and to by themselves."""
-        raise BackendUnavailableError(f"pin_memory: the backend of type {type(self).__name__} pins no memory")
+        raise BackendUnavailableError(f"pin_memory: the backend of type {self.type!r} pins no memory")
 
     def is_pinned(self, address: int) -> bool:
         """Whether the host's memory there is pinned. Never raises, starts nothing."""

@@ -95,7 +95,9 @@ def text(found: dict[str, Any]) -> str:
     lines = [f"Python {found['python']} on {found['platform']}", f"Package in {found['package']}", "", "Distributions"]
     lines += [f"  {name:<24}{version or 'not installed'}" for name, version in found["distributions"].items()]
     lines += ["", "Environment"]
-    lines += [f"  {name}={value}" for name, value in found["environment"].items()] or ["  no variable is set"]
+    settings = found["environment"].items()
+    lines += [f"  {name}={value if value.isprintable() else repr(value)}" for name, value in settings]
+    lines += [] if settings else ["  no variable is set"]
     lines += ["", f"Dtypes: {', '.join(found['dtypes'])}"]
     lines += ["", f"Accelerator: {found['accelerator'] or 'none'}"]
     for kind, facts in found["backends"].items():
