@@ -11,6 +11,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import CO_GENERATOR
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -47,6 +48,7 @@ class Interrupts:
             return
         if event == "call":
             out_of_reach = name == "__exit__" and path.name not in ("_capture.py", "_conditional.py")
+            out_of_reach |= bool(frame.f_code.co_flags & CO_GENERATOR)  # Python 3.10 would not go on with one
             counts = not out_of_reach and (path.name, name) != ("_mempool.py", "__init__")
         else:
             counts = event == "c_return" and function.__name__ not in MAKERS
