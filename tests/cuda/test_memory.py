@@ -251,6 +251,7 @@ def test_out_of_memory_leaves_nothing_behind(emulated: None) -> None:
         except tp.OutOfMemoryError:
             return len(held)
 
+    gc.collect()
     start = cuda.memory_allocated()
     gc.disable()
     try:
@@ -272,6 +273,7 @@ def test_an_out_of_memory_error_holds_no_tensor_once_it_is_gone(emulated: None) 
             return error
         raise AssertionError("there was room")
 
+    gc.collect()  # Else what earlier tests have left would make room.
     cuda.empty_cache()
     start = cuda.memory_allocated()
     gc.disable()
@@ -290,6 +292,7 @@ def test_an_out_of_memory_error_holds_no_tensor_once_it_is_gone(emulated: None) 
 
 
 def test_out_of_memory_says_where_the_memory_is(emulated: None) -> None:
+    gc.collect()
     cuda.empty_cache()
     with control.capacity(control.used() + 64 * MiB):
         pieces = [empty(9 * MiB) for _ in range(6)]
