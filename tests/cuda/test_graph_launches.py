@@ -67,6 +67,7 @@ def test_a_launch_asks_cuda_for_order_only_where_it_is_not_there(emulated: None)
     g, statics, _ = capture(None)
     first, second = cuda.Stream(), cuda.Stream()
     fresh = inputs("one", 3)
+    cuda.synchronize()
 
     def staged(stream: cuda.Stream) -> None:
         with cuda.stream(stream):
