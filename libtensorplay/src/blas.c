@@ -311,5 +311,5 @@ tp_status_t tp__blas_gemm(const tp__gemm_t *gemm, tp_stream_t *stream, bool *out
   tp_status_t status = multiply(blas, context, gemm, stream, out_served);
   pthread_mutex_unlock(&context->lock);
   tp__capture_restore(mode);
-  return status || !*out_served ? status : tp__stream_settle(stream, "matmul");
+  return status || !*out_served ? status : tp__settle(stream, "matmul");
 }

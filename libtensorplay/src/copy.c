@@ -49,7 +49,7 @@ static tp_status_t copy_run(tp_tensor_t *target, const tp_tensor_t *source, cons
     TP_TRY_CUDA(cudaMemcpyAsync(target->data, source->data, nbytes, cudaMemcpyDeviceToDevice,
                                 tp__stream_cuda(stream)),
                 operation);
-    return tp__stream_settle(stream, operation);
+    return tp__settle(stream, operation);
   }
   if (tp__dtype_is_floating(target->dtype) && tp__dtype_is_floating(source->dtype)) {
     tp_cast_args_t args = {.out = target->data,
@@ -174,7 +174,7 @@ static tp_status_t copy_peer(tp_tensor_t *target, const tp_tensor_t *source, con
   TP_TRY_CUDA(cudaMemcpyPeerAsync(target->data, target->device, source->data, source->device, nbytes,
                                   tp__stream_cuda(from)),
               operation);
-  TP_TRY(tp__stream_settle(from, operation));
+  TP_TRY(tp__settle(from, operation));
   return tp_stream_wait_stream(to, from);
 }
 

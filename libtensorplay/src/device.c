@@ -131,6 +131,7 @@ static tp_status_t make_fault_word(device_t *self, const char *operation) {
 static tp_status_t start(int32_t device, const char *operation) {
   (void)pthread_once(&fork_once, watch_forks);
   TP_TRY(tp__settings_check(operation));
+  TP_TRY(tp__settle_check(operation));
   TP_TRY(describe(device, operation));
   device_t *self = &devices[device];
   tp_status_t status = TP_OK;

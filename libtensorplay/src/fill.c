@@ -98,7 +98,7 @@ static tp_status_t fill_run(tp_tensor_t *target, element_t element) {
     tp_stream_t *stream = tp__stream_current(target->device);
     TP_TRY(tp__watch(stream, 1, &(tp__touch_t){target->data, true}, operation));
     TP_TRY_CUDA(cudaMemsetAsync(target->data, element.bytes[0], nbytes, tp__stream_cuda(stream)), operation);
-    return tp__stream_settle(stream, operation);
+    return tp__settle(stream, operation);
   }
   size_t head = -(uintptr_t)target->data % VECTOR;
   if (head > nbytes) head = nbytes;

@@ -3,7 +3,7 @@
  * stand in layers, lowest first, and call downwards only (tests/layout checks it):
  *
  *   1  error, driver, library, origin, settings, wait
- *   2  device, captured, stream, capture, event, mark, foreign, staging, order/, watch
+ *   2  device, captured, stream, settle, capture, event, mark, foreign, staging, order/, watch
  *   3  alloc/, pinned/
  *   4  image (with inflate), launch, descriptor, tensor, check, view, layout, exchange
  *   5  copy (with fill), random/, blas, dlpack
@@ -127,9 +127,6 @@ tp_stream_t *tp__stream_current(int32_t device);
 cudaStream_t tp__stream_cuda(const tp_stream_t *stream);
 /* tp_stream_synchronize on a started device, as a part of another operation that has noted the wait. */
 tp_status_t tp__stream_finish(tp_stream_t *stream, const char *operation);
-/* Behind everything that is queued for a user: with TENSORPLAY_LAUNCH_BLOCKING=1 waits for it, so that what fails does
- * so here; else a load. Not in a capture. */
-tp_status_t tp__stream_settle(tp_stream_t *stream, const char *operation);
 /* A small number, dense per device, that identifies the stream in the allocator (0: default stream). */
 int32_t tp__stream_id(const tp_stream_t *stream);
 /* Whether another library made the stream, and may destroy it: CUDA follows the handle of a stream that is gone. */
@@ -146,6 +143,13 @@ void tp__stream_each(int32_t device, void (*visit)(const tp_stream_t *stream, vo
 /* Where bodies of conditional nodes on the stream are captured: always the same one, so that memory that they reuse is
  * ordered as the stream is; it has one in turn. The device is entered. NULL with HOST_MEMORY, CUDA. */
 tp_stream_t *tp__stream_body(tp_stream_t *stream, const char *operation);
+
+/* ---- settle.c ---- */
+/* Behind everything that is queued for a user: with TENSORPLAY_LAUNCH_BLOCKING=1 waits for it, so that what fails does
+ * so here; else a load. Not in a capture. */
+tp_status_t tp__settle(tp_stream_t *stream, const char *operation);
+/* STATE where that variable has a value that it does not take. */
+tp_status_t tp__settle_check(const char *operation);
 
 /* ---- event.c ---- */
 /* Whether what the stream does with the event now becomes a node of a graph: an external event, in a capture. */

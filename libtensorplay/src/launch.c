@@ -97,7 +97,7 @@ tp_status_t tp__launch(tp__kernel_t *kernel, int32_t device, tp_stream_t *stream
   void *list[] = {(void *)arguments};
   dim3 grid = {grid_x, grid_y, grid_z}, threads = {block, 1, 1};
   cudaError_t error = cudaLaunchKernel(function, grid, threads, list, 0, tp__stream_cuda(stream));
-  return error ? tp__error_set_cuda(error, operation, kernel->name) : tp__stream_settle(stream, operation);
+  return error ? tp__error_set_cuda(error, operation, kernel->name) : tp__settle(stream, operation);
 }
 
 uint32_t tp__launch_grid(int64_t numel, int64_t per_block) {

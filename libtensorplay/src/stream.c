@@ -351,19 +351,6 @@ tp_status_t tp__stream_finish(tp_stream_t *stream, const char *operation) {
   return tp__device_check_fault(stream->device);
 }
 
-static bool launches_block; /* never changes after loading */
-
-__attribute__((constructor)) static void read_environment(void) {
-  const char *text = getenv("TENSORPLAY_LAUNCH_BLOCKING");
-  launches_block = text && strcmp(text, "1") == 0;
-}
-
-tp_status_t tp__stream_settle(tp_stream_t *stream, const char *operation) {
-  if (!launches_block || tp__stream_is_capturing(stream)) return TP_OK;
-  TP_TRY_CUDA(cudaStreamSynchronize(stream->cuda), operation);
-  return tp__device_check_fault(stream->device);
-}
-
 tp_status_t tp_stream_wait_event(tp_stream_t *stream, tp_event_t *event) {
   cudaEvent_t cuda = (cudaEvent_t)tp_event_handle(event);
   if (!cuda) return TP_OK;

@@ -137,6 +137,7 @@ def test_what_others_print_at_start_is_no_fault(gpu: None, monkeypatch: pytest.M
         ("TENSORPLAY_CUDA_SANITIZER", "maybe"),
         ("TENSORPLAY_EMULATED_MEMORY", "lots"),
         ("TENSORPLAY_EMULATED_SEED", "x"),
+        ("TENSORPLAY_LAUNCH_BLOCKING", "yes"),
     ],
 )
 def test_a_value_that_no_device_starts_with_is_one_fault_that_names_the_variable(variable: str, value: str) -> None:

@@ -204,7 +204,10 @@ def test_launch_blocking_reports_at_the_guilty_call() -> None:
     text = "index_select: index 9 is out of range for a dimension of size 4 on cuda:0\n"
     assert fresh.run(LAUNCH, TENSORPLAY_LAUNCH_BLOCKING="1") == f"guilty {text}"
     assert fresh.run(LAUNCH, TENSORPLAY_LAUNCH_BLOCKING=None) == f"waits {text}"
-    assert fresh.run(LAUNCH, TENSORPLAY_LAUNCH_BLOCKING="0") == f"waits {text}"
+    for off in ("0", ""):
+        assert fresh.run(LAUNCH, TENSORPLAY_LAUNCH_BLOCKING=off) == f"waits {text}"
+    refusal = "TENSORPLAY_LAUNCH_BLOCKING cannot be obeyed: got 'yes', expected 0 or 1"
+    assert refusal in fresh.start(LAUNCH, TENSORPLAY_LAUNCH_BLOCKING="yes").stderr
 
 
 # An array whose memory has gone: the kernel that reads it ends the device, when it runs.

@@ -63,7 +63,7 @@ tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count,
   tp_status_t noted = queued ? note_launch(graph, exec, stream, operation) : TP_OK;
   if (status || noted) return status ? status : noted;
   if (graph->hold) TP_TRY(tp__hold_launched(graph->hold, stream, operation));
-  return tp__stream_settle(stream, operation);
+  return tp__settle(stream, operation);
 }
 
 static tp_status_t replay(tp_graph_t *graph, tp_stream_t *stream) {

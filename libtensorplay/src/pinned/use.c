@@ -96,7 +96,7 @@ tp_status_t tp__pinned_copy(void *target, const void *source, size_t nbytes, enu
     return status;
   }
   atomic_store_explicit(&use->copied, true, memory_order_relaxed);
-  return tp__stream_settle(stream, operation);
+  return tp__settle(stream, operation);
 }
 
 /* ---- waiting for uses, under the lock ---- */
