@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
 import sys
 import zlib
 from collections.abc import Iterator
@@ -13,17 +14,25 @@ import pytest
 from helpers.orders import end_work, own_order
 from hypothesis import HealthCheck, settings
 
-# Shared machines stall now and then; a deadline would make tests fail by chance. So would other examples in each run,
-# which come where TENSORPLAY_TEST_SEED is set. `device` is the same in all examples.
+# The data of the tests: new in each run, that of a former run where its number is given. 0 is the gate's: what lands
+# must not depend on chance. Set before pytest-xdist starts its workers, which inherit it.
+SEED = os.environ.setdefault("TENSORPLAY_TEST_SEED", str(secrets.randbelow(2**31)))
+
+# Shared machines stall now and then; a deadline would make tests fail by chance. `device` is the same in all examples.
 settings.register_profile(
     "tensorplay",
     deadline=None,
-    derandomize="TENSORPLAY_TEST_SEED" not in os.environ,
+    derandomize=SEED == "0",
     max_examples=60,
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("tensorplay")
+
+
+def pytest_report_header() -> str:
+    """What repeats this run's data."""
+    return f"TENSORPLAY_TEST_SEED={SEED}"
 
 
 @pytest.fixture(params=["cpu", "cuda"])
@@ -101,5 +110,5 @@ def _same_random_numbers() -> None:
 
 @pytest.fixture
 def own_seed(request: pytest.FixtureRequest) -> int:
-    """A seed for the test's data, the same in each run; TENSORPLAY_TEST_SEED, a number, gives others."""
-    return zlib.crc32(request.node.nodeid.encode()) + int(os.environ.get("TENSORPLAY_TEST_SEED", "0"))
+    """A seed for the test's data: of the test and of the run."""
+    return zlib.crc32(request.node.nodeid.encode()) + int(SEED)

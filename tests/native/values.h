@@ -17,7 +17,7 @@ __attribute__((unused)) static const int32_t floating_dtypes[] = {TP_DTYPE_float
 
 static uint64_t values_state;
 
-/* The same data in every run; TENSORPLAY_TEST_SEED, a number, gives other data. */
+/* The data of the run that TENSORPLAY_TEST_SEED names (tests/conftest.py). */
 static inline void values_start(void) {
   const char *given = getenv("TENSORPLAY_TEST_SEED");
   values_state = given ? strtoull(given, NULL, 10) : 0;
