@@ -30,18 +30,26 @@ settings.register_profile(
 settings.load_profile("tensorplay")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Hypothesis draws by it as well."""
+    if config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = SEED
+
+
 def pytest_report_header() -> str:
     """What repeats this run's data."""
     return f"TENSORPLAY_TEST_SEED={SEED}"
 
 
 @pytest.fixture(params=["cpu", "cuda"])
-def device(request: pytest.FixtureRequest) -> str:
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
     """Every kind of device: a test that takes it runs once on each."""
     name: str = request.param
     if name == "cuda":
         skip_without_devices(1)
-    return name
+    with own_order(request.node.nodeid):  # again, as this may be the first use of tensorplay.cuda
+        yield name
 
 
 def skip_without_devices(count: int) -> None:

@@ -227,10 +227,12 @@ TP_API int32_t tp_stream_query(tp_stream_t *stream);
 TP_API tp_status_t tp_stream_synchronize(tp_stream_t *stream);
 
 /* Work queued on `stream` from now on waits for the event's last record; an event that was never
- * recorded is not waited for. Queued. */
+ * recorded is not waited for. Queued. Status: STATE for an event of a capture that has ended, and across the border of
+ * a conditional node's body; of the functions on events below as well. */
 TP_API tp_status_t tp_stream_wait_event(tp_stream_t *stream, tp_event_t *event);
 
-/* Work queued on `stream` from now on waits for all that `other` holds now. Queued. */
+/* Work queued on `stream` from now on waits for all that `other` holds now. Queued. Status: STATE across the border of a
+ * conditional node's body. */
 TP_API tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other);
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -851,8 +853,8 @@ TP_API int64_t tp_graph_node_count(tp_graph_t *graph);
 TP_API int64_t tp_graph_work_beside(tp_graph_t *graph, tp_stream_t **out_streams, const char **out_operation);
 
 /* Runs the graph once; stream: NULL for the current one of the graph's device. Queued. All launches of a graph, of this
- * and the next function, run one after the other, whatever their streams. Status: STATE when nothing was captured,
- * DEVICE for a stream of another device. */
+ * and the next function, run one after the other, whatever their streams. Status: STATE when nothing was captured, and
+ * where the launch has to wait for one on a stream that is captured now; DEVICE for a stream of another device. */
 TP_API tp_status_t tp_graph_replay(tp_graph_t *graph, tp_stream_t *stream);
 
 /* Writes each input onto its static input, as tp_tensor_copy of one pair after the other, and runs the graph once, on

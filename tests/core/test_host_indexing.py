@@ -22,9 +22,9 @@ def by_name(dtype: _dtype.DType) -> str:
     return dtype.name
 
 
-def numbers(shape: tuple[int, ...], dtype: _dtype.DType) -> Array:
+def numbers(random: np.random.Generator, shape: tuple[int, ...], dtype: _dtype.DType) -> Array:
     """Small whole numbers, which every dtype holds."""
-    return np.random.default_rng().integers(0, 5, shape).astype(dtype.numpy)
+    return random.integers(0, 5, shape).astype(dtype.numpy)
 
 
 def tensor(array: Array) -> tensorplay.Tensor:
@@ -34,12 +34,13 @@ def tensor(array: Array) -> tensorplay.Tensor:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=by_name)
 @pytest.mark.parametrize("dim", [0, 1, -1])
-def test_gather_and_scatter(dtype: _dtype.DType, dim: int) -> None:
-    array = numbers((4, 5, 3), dtype)
+def test_gather_and_scatter(dtype: _dtype.DType, dim: int, own_seed: int) -> None:
+    random = np.random.default_rng(own_seed)
+    array = numbers(random, (4, 5, 3), dtype)
     shape = [3, 2, 2]
     shape[dim] = 7
-    index = np.random.default_rng().integers(0, array.shape[dim], shape)
-    source = numbers((7, 7, 7), dtype)
+    index = random.integers(0, array.shape[dim], shape)
+    source = numbers(random, (7, 7, 7), dtype)
     assigned, added = array.copy(), array.astype(np.complex128)
     gathered = np.empty(shape, dtype.numpy)
     for place in itertools.product(*map(range, shape)):
@@ -84,8 +85,9 @@ KEYS: list[tuple[Any, ...]] = [
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=by_name)
 @pytest.mark.parametrize("key", KEYS, ids=repr)
-def test_index_and_index_put(dtype: _dtype.DType, key: tuple[Any, ...]) -> None:
-    array = numbers((4, 3, 5), dtype)
+def test_index_and_index_put(dtype: _dtype.DType, key: tuple[Any, ...], own_seed: int) -> None:
+    random = np.random.default_rng(own_seed)
+    array = numbers(random, (4, 3, 5), dtype)
     indices = [None if part is None else tensorplay.tensor(np.array(part, np.int64)) for part in key]
     # Broadcast, so that all are arrays with dimensions, as NumPy would otherwise take a number for a basic index.
     parts = iter(np.broadcast_arrays(*(np.array(part, np.int64) for part in key if part is not None)))
@@ -96,7 +98,7 @@ def test_index_and_index_put(dtype: _dtype.DType, key: tuple[Any, ...]) -> None:
     assert (found.shape, found.is_contiguous()) == (expected.shape, True)
     np.testing.assert_array_equal(found.numpy(), expected)
 
-    values = numbers(expected.shape, dtype)
+    values = numbers(random, expected.shape, dtype)
     HOST.index_put_(x, indices, tensor(values))
     assigned = array.copy()
     assigned[numpy_key] = values

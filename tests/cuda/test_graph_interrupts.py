@@ -110,15 +110,66 @@ def test_an_interrupt_at_any_place_leaves_nothing(program: Callable[[], None]) -
     gc.collect()
     gc.freeze()  # Each capture collects garbage: now only its own.
     before = cuda.memory_allocated(), cuda.current_stream(), cuda.current_device()
-    for nth in range(1, counted.count + 1):
-        with raised_at(nth) as interrupts:
-            try:
-                program()
-            except KeyboardInterrupt:
-                pass
-        assert interrupts.place, nth
+    try:
+        for nth in range(1, counted.count + 1):
+            with raised_at(nth) as interrupts:
+                try:
+                    program()
+                except KeyboardInterrupt:
+                    pass
+            assert interrupts.place, nth
+            gc.collect()
+            assert (cuda.memory_allocated(), cuda.current_stream(), cuda.current_device()) == before, interrupts.place
+            check_capture(cuda.CUDAGraph())
+            assert (cuda.memory_allocated(), cuda.current_stream(), cuda.current_device()) == before, interrupts.place
+    finally:
+        gc.unfreeze()
+
+
+def raise_at(place: tuple[str, str, str]) -> Callable[[FrameType, str, Any], None]:
+    """A profiler that raises once, at an event of a function, of C or in a file."""
+
+    def profile(frame: FrameType, event: str, function: Any) -> None:
+        name = getattr(function, "__name__", None) or frame.f_code.co_name
+        if (event, name, Path(frame.f_code.co_filename).name) == place:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    return profile
+
+
+def interrupted(g: cuda.CUDAGraph, place: tuple[str, str, str], *, with_body: bool = False) -> KeyboardInterrupt:
+    """The interrupt of a capture, with its traceback."""
+    predicate = flag()
+    try:
+        sys.setprofile(raise_at(place))
+        with graphs.graph(g):
+            if with_body:
+                g.begin_capture_to_if_node(predicate)
+            tp.zeros(3, device="cuda")
+    except KeyboardInterrupt as interrupt:
+        return interrupt
+    finally:
+        sys.setprofile(None)
+    raise AssertionError("nothing was interrupted")
+
+
+def test_what_keeps_an_interrupt_does_not_end_a_later_capture_of_the_graph() -> None:
+    g, x = cuda.CUDAGraph(), tp.zeros(3, device="cuda")
+    kept: list[Any] = [interrupted(g, ("c_return", "tp_graph_capture_begin", "_graph.py"))]
+    with graphs.graph(g):
+        kept.clear()  # as sys.last_value goes when another error comes
         gc.collect()
-        assert (cuda.memory_allocated(), cuda.current_stream(), cuda.current_device()) == before, interrupts.place
-        check_capture(cuda.CUDAGraph())
-        assert (cuda.memory_allocated(), cuda.current_stream(), cuda.current_device()) == before, interrupts.place
-    gc.unfreeze()
+        assert cuda.is_current_stream_capturing()
+        x.add_(1)
+    g.replay()
+    assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("with_body", [False, True])
+def test_an_interrupt_before_the_end_of_a_capture_leaves_its_stream(with_body: bool) -> None:
+    before = cuda.current_stream()
+    interrupted(cuda.CUDAGraph(), ("call", "__exit__", "_capture.py"), with_body=with_body)
+    gc.collect()
+    assert cuda.current_stream() == before
+    check_capture(cuda.CUDAGraph())

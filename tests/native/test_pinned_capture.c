@@ -158,6 +158,34 @@ static void test_launches_are_waited_for(void) {
   clear();
 }
 
+/* The launch is queued when the call that it needs on a stream of another library fails. */
+static void test_a_launch_that_fails_late_is_waited_for(void) {
+  cudaStream_t theirs;
+  CHECK(!cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking));
+  tp_stream_t *external = tp_stream_external(0, (uintptr_t)theirs);
+  tp_tensor_t *a = empty(NBYTES);
+  char *source = memset(take(NBYTES), 1, NBYTES);
+  tp_graph_t *graph = begin(tp_stream_from_pool(0, 0));
+  CHECK_OK(tp_tensor_queue_from_host(a, source, NBYTES));
+  end(graph);
+  drop(source);
+  CHECK(external && tp_emulated_hold(0, (uintptr_t)theirs) == 0);
+  CHECK(tp_emulated_fail("cudaStreamWaitEvent", 1, tp_emulated_error_code("cudaErrorUnknown")) == 0);
+  CHECK(tp_graph_replay(graph, external) == TP_CUDA);
+  tp_graph_release(graph);
+  char *next = memset(take(NBYTES), 2, NBYTES);
+  CHECK(next != source);
+  CHECK(tp_emulated_release(0, (uintptr_t)theirs) == 0);
+  CHECK_OK(tp_stream_synchronize(external));
+  expect_bytes(a, 1);
+  CHECK(HOST_CURRENT(active_requests) == 1 && take(NBYTES) == source);
+  CHECK(!cudaStreamDestroy(theirs));
+  drop(source);
+  drop(next);
+  tp_tensor_release(a);
+  clear();
+}
+
 static void test_emptying_the_cache_waits_for_launches(void) {
   tp_stream_t *stream = held_stream();
   tp_tensor_t *a = empty(NBYTES);
@@ -335,6 +363,7 @@ int main(void) {
   test_a_source_stays_until_the_graph_is_gone();
   test_a_target_stays_until_the_graph_is_gone();
   test_launches_are_waited_for();
+  test_a_launch_that_fails_late_is_waited_for();
   test_emptying_the_cache_waits_for_launches();
   test_a_block_of_several_users();
   test_a_capture_that_comes_to_nothing_keeps_nothing();

@@ -86,6 +86,7 @@ int32_t tp_graph_is_capturing(tp_graph_t *graph, const tp_stream_t *stream) {
 }
 
 int32_t tp_graph_writes(tp_graph_t *graph, const tp_tensor_t *tensor) {
+  if (tp__device_is_inherited()) return 0;
   pthread_mutex_lock(&graph->lock);
   bool writes = tp__watch_writes(&graph->watch, tensor->storage->data, tensor->storage->nbytes);
   pthread_mutex_unlock(&graph->lock);
@@ -93,6 +94,7 @@ int32_t tp_graph_writes(tp_graph_t *graph, const tp_tensor_t *tensor) {
 }
 
 int64_t tp_graph_node_count(tp_graph_t *graph) {
+  if (tp__device_is_inherited()) return 0;
   size_t count = 0;
   pthread_mutex_lock(&graph->lock);
   if (graph->graph && cudaGraphGetNodes(graph->graph, NULL, &count)) (void)cudaGetLastError();
@@ -101,6 +103,7 @@ int64_t tp_graph_node_count(tp_graph_t *graph) {
 }
 
 int64_t tp_graph_work_beside(tp_graph_t *graph, tp_stream_t **out_streams, const char **out_operation) {
+  if (tp__device_is_inherited()) return 0;
   pthread_mutex_lock(&graph->lock);
   const tp__watch_t *watch = &graph->watch;
   int64_t count = graph->state == TP_GRAPH_CAPTURED ? watch->beside_count : 0;
@@ -114,6 +117,7 @@ int64_t tp_graph_work_beside(tp_graph_t *graph, tp_stream_t **out_streams, const
 }
 
 uintptr_t tp_graph_handle(tp_graph_t *graph) {
+  if (tp__device_is_inherited()) return 0;
   pthread_mutex_lock(&graph->lock);
   uintptr_t handle = (uintptr_t)graph->graph;
   pthread_mutex_unlock(&graph->lock);
@@ -121,6 +125,7 @@ uintptr_t tp_graph_handle(tp_graph_t *graph) {
 }
 
 uintptr_t tp_graph_exec_handle(tp_graph_t *graph) {
+  if (tp__device_is_inherited()) return 0;
   pthread_mutex_lock(&graph->lock);
   uintptr_t handle = (uintptr_t)graph->exec.cuda;
   pthread_mutex_unlock(&graph->lock);

@@ -61,8 +61,9 @@ tp_status_t tp__graph_launch(tp_graph_t *graph, tp__exec_t *exec, int32_t count,
   bool queued;
   tp_status_t status = tp__draws_launch(&graph->draws, exec->cuda, exec->setter, stream, &queued, operation);
   tp_status_t noted = queued ? note_launch(graph, exec, stream, operation) : TP_OK;
-  if (status || noted) return status ? status : noted;
-  if (graph->hold) TP_TRY(tp__hold_launched(graph->hold, stream, operation));
+  /* What is queued uses its pinned blocks, whatever else fails. */
+  tp_status_t held = queued && graph->hold ? tp__hold_launched(graph->hold, stream, operation) : TP_OK;
+  if (status || noted || held) return status ? status : noted ? noted : held;
   return tp__settle(stream, operation);
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 from tensorplay.errors import DTypeError
 
 from ._check import check
+from ._current import StreamContext
 from ._graph import CUDAGraph
 from ._library import native
 from .device import CURRENT
@@ -31,6 +32,7 @@ class graph:  # noqa: N801 - torch's name
     """
 
     _thread = 0  # the one that is in the block
+    _context: StreamContext | None = None  # of the capture that it began
 
     def __init__(
         self,
@@ -50,7 +52,10 @@ class graph:  # noqa: N801 - torch's name
         self._thread = get_ident()
         try:
             self._graph.capture_begin(self._pool, self._mode, stream)
-        except Exception:
+            self._context = self._graph._context
+        except BaseException as error:
+            if not isinstance(error, Exception):  # of a signal's handler: behind the beginning
+                self._graph._abandon()
             self._thread = 0
             raise
 
@@ -69,8 +74,9 @@ class graph:  # noqa: N801 - torch's name
             self._thread = 0
 
     def __del__(self) -> None:
-        # A handler may raise before the first line of __exit__. What has no other name goes with the block's frame.
-        if self._thread == get_ident():
+        # A handler may raise before the first line of __exit__. What has no other name goes with the block's frame, or
+        # late, with a traceback: the graph may capture anew by then.
+        if self._thread == get_ident() and self._graph._context is self._context:
             self._graph._forsake()
 
     def _end(self) -> None:

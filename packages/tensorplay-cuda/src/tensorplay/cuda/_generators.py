@@ -38,8 +38,9 @@ class Generators(Backend):
 
     def get_rng_state(self, index: int) -> tuple[int, int]:
         _check_visible("get_rng_state", index)
-        if not native.is_started:
-            return _waiting.get(index, (DEFAULT_SEED, 0))
+        with starter.lock:  # another thread may be starting
+            if not native.is_started:
+                return _waiting.get(index, (DEFAULT_SEED, 0))
         seed, offset = native.ffi.new("uint64_t *"), native.ffi.new("uint64_t *")
         check(native.tp_generator_get_state(index, seed, offset))
         return int(seed[0]), int(offset[0])

@@ -202,7 +202,7 @@ class CUDAGraph(Conditional):
 
     def _forsake(self) -> None:
         """The same, late: contexts around the capture may have put back their streams by now."""
-        if self._context is not None and not self._context.is_current():
+        if not self._bodies and self._context is not None and not self._context.is_current():
             self._context = None
         self._abandon()
 
