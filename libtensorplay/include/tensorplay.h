@@ -231,8 +231,8 @@ TP_API tp_status_t tp_stream_synchronize(tp_stream_t *stream);
  * a conditional node's body; of the functions on events below as well. */
 TP_API tp_status_t tp_stream_wait_event(tp_stream_t *stream, tp_event_t *event);
 
-/* Work queued on `stream` from now on waits for all that `other` holds now. Queued. Status: STATE across the border of a
- * conditional node's body. */
+/* Work queued on `stream` from now on waits for all that `other` holds now. Queued. Status: STATE across the border of
+ * a conditional node's body. */
 TP_API tp_status_t tp_stream_wait_stream(tp_stream_t *stream, tp_stream_t *other);
 
 /* ---- events --------------------------------------------------------------------------------- */
