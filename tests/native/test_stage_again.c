@@ -116,11 +116,34 @@ static void test_batches_grow_and_shrink(void) {
   }
 }
 
+/* A stream of another library, where inputs were copied and the launch behind them failed, may be gone by then. */
+static void test_a_stream_where_a_launch_failed_is_forgotten(void) {
+  scene_t scene = set_up();
+  cudaStream_t theirs;
+  CHECK(!cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking));
+  tp_stream_t *external = tp_stream_external(0, (uintptr_t)theirs);
+  tp_tensor_t *whole = make(TP_DTYPE_int32, NUMEL); /* it is copied by itself, in front of the launch */
+  CHECK(external);
+  CHECK_OK(tp_tensor_fill_int(whole, 7));
+  CHECK_OK(tp_device_synchronize(0));
+  CHECK_OK(tp_stream_set_current(external));
+  CHECK(tp_emulated_fail("cudaGraphLaunch", 1, cudaErrorInvalidValue) == 0);
+  CHECK(tp_graph_stage_and_launch(scene.graph, 1, &scene.targets[N - 1], &whole) == TP_CUDA);
+  CHECK_OK(tp_stream_synchronize(external));
+  CHECK(!cudaStreamDestroy(theirs));
+  CHECK_OK(tp_stream_set_current(stream));
+  CHECK_OK(tp_graph_replay(scene.graph, NULL));
+  check_all(scene.out, 7);
+  tp_tensor_release(whole);
+  tear_down(&scene);
+}
+
 int main(void) {
   scene_start();
   test_only_what_the_static_inputs_are_now_counts();
   test_a_dropped_static_input_is_forgotten();
   test_inputs_that_are_static_inputs_act_in_order();
   test_batches_grow_and_shrink();
+  test_a_stream_where_a_launch_failed_is_forgotten();
   return 0;
 }

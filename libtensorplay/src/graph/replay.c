@@ -34,7 +34,8 @@ tp_status_t tp__graph_follow(tp_graph_t *graph, const tp__exec_t *exec, tp_strea
   if (exec && exec == graph->last_exec) return TP_OK;
   TP_TRY(wait_for_last(graph, stream, operation));
   if (exec) return TP_OK; /* what is launched is noted then */
-  graph->last_stream = stream;
+  /* One of another library would stay noted where the launch behind fails, and may be gone when it is waited for. */
+  if (!tp__stream_is_external(stream)) graph->last_stream = stream;
   graph->last_exec = NULL;
   return TP_OK;
 }
