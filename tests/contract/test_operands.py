@@ -184,6 +184,8 @@ def test_both_accept_or_both_refuse(device: str, method: str, data: st.DataObjec
         return
     except TensorPlayError as error:
         assert not isinstance(error, InternalError), error
+        if device == "cpu" and "the host has no room" in str(error):
+            return  # See test_views.py, test_views_that_numpy_has_no_room_for.
         assert refusal is not None, f"the backend refuses what _operands accepts: {error}"
         assert (type(error), str(error)) == (type(refusal), str(refusal))
         return
