@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tensorplay
 from tensorplay import _operands, _plugins, _tables
-from tensorplay.errors import InternalError, TensorPlayError
+from tensorplay.errors import InternalError, SizeOverflowError, TensorPlayError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 many = settings(max_examples=100)
@@ -185,7 +185,7 @@ def test_both_accept_or_both_refuse(device: str, method: str, data: st.DataObjec
     except TensorPlayError as error:
         assert not isinstance(error, InternalError), error
         if device == "cpu" and "the host has no room" in str(error):
-            return  # See test_views.py, test_views_that_numpy_has_no_room_for.
+            return  # See the last test.
         assert refusal is not None, f"the backend refuses what _operands accepts: {error}"
         assert (type(error), str(error)) == (type(refusal), str(refusal))
         return
@@ -194,3 +194,13 @@ def test_both_accept_or_both_refuse(device: str, method: str, data: st.DataObjec
         assert result.shape == spec.shape
         out = given_[-1] if method in ("unary", "binary", "where", "reduce", "scan", "matmul", "addmm") else None
         assert result.dtype is (spec.dtype if out is None else out.dtype)
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [("bool", (2**40, 2**40, 0)), ("float64", (2**40, 2**20))])
+def test_views_that_numpy_has_no_room_for(device: str, dtype: str, shape: tuple[int, ...]) -> None:
+    x = tensorplay.zeros(*(min(size, 1) for size in shape), dtype=getattr(tensorplay, dtype), device=device)
+    if device == "cpu":
+        with pytest.raises(SizeOverflowError, match="expand: the host has no room: array is too big"):
+            x.expand(shape)
+    else:
+        assert x.expand(shape).shape == shape
