@@ -132,15 +132,22 @@ static void test_a_target_stays_until_the_graph_is_gone(void) {
   clear();
 }
 
+/* A graph that copies a block of ones, which only the graph still has, to the tensor. */
+static tp_graph_t *capture_dropped(tp_tensor_t *a, char **source) {
+  *source = memset(take(NBYTES), 1, NBYTES);
+  tp_graph_t *graph = begin(tp_stream_from_pool(0, 0));
+  CHECK_OK(tp_tensor_queue_from_host(a, *source, NBYTES));
+  end(graph);
+  drop(*source);
+  return graph;
+}
+
 /* A block is free only once the last launch on each stream has run. */
 static void test_launches_are_waited_for(void) {
   tp_stream_t *first = held_stream(), *second = held_stream();
   tp_tensor_t *a = empty(NBYTES);
-  char *source = memset(take(NBYTES), 1, NBYTES);
-  tp_graph_t *graph = begin(tp_stream_from_pool(0, 0));
-  CHECK_OK(tp_tensor_queue_from_host(a, source, NBYTES));
-  end(graph);
-  drop(source);
+  char *source;
+  tp_graph_t *graph = capture_dropped(a, &source);
   for (int32_t i = 0; i < 3; ++i) CHECK_OK(tp_graph_replay(graph, first));
   CHECK_OK(tp_graph_replay(graph, second));
   tp_graph_release(graph);
@@ -164,11 +171,8 @@ static void test_a_launch_that_fails_late_is_waited_for(void) {
   CHECK(!cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking));
   tp_stream_t *external = tp_stream_external(0, (uintptr_t)theirs);
   tp_tensor_t *a = empty(NBYTES);
-  char *source = memset(take(NBYTES), 1, NBYTES);
-  tp_graph_t *graph = begin(tp_stream_from_pool(0, 0));
-  CHECK_OK(tp_tensor_queue_from_host(a, source, NBYTES));
-  end(graph);
-  drop(source);
+  char *source;
+  tp_graph_t *graph = capture_dropped(a, &source);
   CHECK(external && tp_emulated_hold(0, (uintptr_t)theirs) == 0);
   CHECK(tp_emulated_fail("cudaStreamWaitEvent", 1, tp_emulated_error_code("cudaErrorUnknown")) == 0);
   CHECK(tp_graph_replay(graph, external) == TP_CUDA);
