@@ -248,6 +248,8 @@ def test_a_driver_without_a_gpu(machine: Machine) -> None:
     machine.add("libnvidia-ml.so.1", NVML.replace("*count = 3", "*count = 0"), STATUS=0, MIG=0)
     out = machine.run("print(cuda.unavailable_reason())")
     assert out.startswith("the NVIDIA driver is there, but finds no GPU; type `nvidia-smi -L`")
+    codes, _, _ = json.loads(machine.run(DOCTOR))
+    assert codes == ["device-missing"]
 
 
 REFUSED = """
