@@ -38,8 +38,10 @@ static tp_status_t count_devices(int32_t *out_count, const char *operation) {
   *out_count = atomic_load_explicit(&device_count, memory_order_acquire);
   if (*out_count > 0) return TP_OK;
   int count = 0;
-  TP_TRY_CUDA(cudaGetDeviceCount(&count), operation);
-  if (count == 0) return tp__error_set_cuda(cudaErrorNoDevice, operation, "cudaGetDeviceCount");
+  cudaError_t error = cudaGetDeviceCount(&count);
+  /* InvalidDevice is what it says of a CUDA_VISIBLE_DEVICES that names a device twice, and so leaves none. */
+  if (error == cudaErrorInvalidDevice || (!error && count == 0)) error = cudaErrorNoDevice;
+  if (error) return tp__error_set_cuda(error, operation, "cudaGetDeviceCount");
   *out_count = count < TP_MAX_DEVICES ? count : TP_MAX_DEVICES;
   atomic_store_explicit(&device_count, *out_count, memory_order_release);
   return TP_OK;

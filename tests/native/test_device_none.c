@@ -17,6 +17,11 @@ static void test_a_driver_that_fails(void) {
   CHECK(tp_device_count() == TP_CUDA && tp_error_cuda_code() == cudaErrorInvalidValue);
   CHECK(tp_emulated_fail("cudaGetDeviceCount", 1, cudaErrorInsufficientDriver) == 0);
   CHECK(tp_device_count() == 0);
+  /* What CUDA says when CUDA_VISIBLE_DEVICES names a device twice. */
+  CHECK(tp_emulated_fail("cudaGetDeviceCount", 1, cudaErrorInvalidDevice) == 0);
+  CHECK(tp_device_count() == 0);
+  CHECK(tp_emulated_fail("cudaGetDeviceCount", 1, cudaErrorInvalidDevice) == 0);
+  expect_unavailable(tp_device_set(0), "device_set");
 }
 
 static void test_no_device(void) {
