@@ -20,4 +20,10 @@
 
 #define CHECK_OK(call) CHECK((call) == 0)
 
+/* 24 random bits; each thread has a state of its own. */
+static inline uint32_t next_random(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
 #endif

@@ -168,11 +168,6 @@ static void test_addresses(void) {
 
 /* ---- everything at random, checked after each step ---- */
 
-static uint32_t next_random(uint32_t *state) {
-  *state = *state * 1664525u + 1013904223u;
-  return *state >> 8;
-}
-
 static size_t random_size(uint32_t *state) {
   uint32_t kind = next_random(state) % 16;
   if (kind < 10) return 1 + next_random(state) % (64 * TP_KiB);

@@ -12,11 +12,6 @@ enum { THREADS = 16, SLOTS = 64, STEPS = 2000, DEVICES = 2 };
 /* Blocks are handed between threads through these; the owner of an entry has exchanged it for NULL. */
 static _Atomic(tp__block_t *) slots[DEVICES][SLOTS];
 
-static uint32_t next_random(uint32_t *state) {
-  *state = *state * 1664525u + 1013904223u;
-  return *state >> 8;
-}
-
 static size_t random_size(uint32_t *state) {
   size_t limit = next_random(state) % 8 ? 32 * TP_KiB : 6 * TP_MiB;
   return 1 + next_random(state) % limit;

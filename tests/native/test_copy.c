@@ -2,12 +2,6 @@
 #include "tp_emulated.h"
 #include "values.h"
 
-static void check_values(const tp_tensor_t *tensor, const double *expected) {
-  double *got = values_download(tensor);
-  for (int64_t i = 0; i < tp_tensor_numel(tensor); ++i) CHECK_CLOSE(got[i], expected[i], 0, i);
-  free(got);
-}
-
 static void release_all(tp_tensor_t **tensors, size_t n) {
   for (size_t i = 0; i < n; ++i) tp_tensor_release(tensors[i]);
 }
@@ -22,17 +16,17 @@ static void test_casts(void) {
       tp_tensor_t *target = values_poisoned(to, 2, shape);
       CHECK_OK(tp_tensor_copy(target, source));
       for (int64_t i = 0; i < 15; ++i) expected[i] = values_encode(to, x[i], element);
-      check_values(target, expected);
+      values_check(target, expected);
       tp_tensor_t *columns = tp_tensor_transpose(source, 0, 1), *copy = tp_tensor_to(columns, to, 0);
       CHECK(copy && tp_tensor_is_contiguous(copy));
       for (int64_t i = 0; i < 15; ++i) expected[i] = values_encode(to, x[i % 5 * 3 + i / 5], element);
-      check_values(copy, expected);
+      values_check(copy, expected);
       /* Into strides, with the source spread over a dimension. */
       tp_tensor_t *first = tp_tensor_select(source, 0, 0), *turned = tp_tensor_transpose(target, 0, 1);
       tp_tensor_t *column = tp_tensor_unsqueeze(first, 1);
       CHECK_OK(tp_tensor_copy(turned, column));
       for (int64_t i = 0; i < 15; ++i) expected[i] = values_encode(to, x[i % 3], element);
-      check_values(target, expected);
+      values_check(target, expected);
       release_all((tp_tensor_t *[]){source, target, columns, copy, first, turned, column}, 7);
       free(x);
     }
@@ -64,8 +58,8 @@ static void test_casts_out_of_range(void) {
       tp_tensor_t *run = tp_tensor_to(source, cases[c].dtype, 0);
       tp_tensor_t *wide = values_poisoned(cases[c].dtype, 2, (int64_t[]){7, 2}), *column = tp_tensor_select(wide, 1, 1);
       CHECK_OK(tp_tensor_copy(column, source));
-      check_values(run, cases[c].expected);
-      check_values(column, cases[c].expected);
+      values_check(run, cases[c].expected);
+      values_check(column, cases[c].expected);
       release_all((tp_tensor_t *[]){run, wide, column}, 3);
     }
     tp_tensor_release(source);
@@ -161,15 +155,15 @@ static void test_overlap(void) {
   tp_tensor_t *a = tp_tensor_arange_int(0, 1, 8, TP_DTYPE_int32, 0);
   tp_tensor_t *head = tp_tensor_slice(a, 0, 0, 7, 1), *tail = tp_tensor_slice(a, 0, 1, 8, 1);
   CHECK_OK(tp_tensor_copy(tail, head));
-  check_values(a, (double[]){0, 0, 1, 2, 3, 4, 5, 6});
+  values_check(a, (double[]){0, 0, 1, 2, 3, 4, 5, 6});
   CHECK_OK(tp_tensor_copy(head, tail));
-  check_values(a, (double[]){0, 1, 2, 3, 4, 5, 6, 6});
+  values_check(a, (double[]){0, 1, 2, 3, 4, 5, 6, 6});
   CHECK_OK(tp_tensor_copy(a, a));
-  check_values(a, (double[]){0, 1, 2, 3, 4, 5, 6, 6});
+  values_check(a, (double[]){0, 1, 2, 3, 4, 5, 6, 6});
   tp_tensor_t *square = tp_tensor_slice(a, 0, 0, 4, 1), *rows = tp_tensor_view(square, 2, (int64_t[]){2, 2});
   tp_tensor_t *columns = tp_tensor_transpose(rows, 0, 1);
   CHECK_OK(tp_tensor_copy(rows, columns));
-  check_values(a, (double[]){0, 2, 1, 3, 4, 5, 6, 6});
+  values_check(a, (double[]){0, 2, 1, 3, 4, 5, 6, 6});
   release_all((tp_tensor_t *[]){a, head, tail, square, rows, columns}, 6);
 }
 
@@ -222,9 +216,9 @@ static void test_from_host(void) {
   memset(pinned, 0, sizeof values);
   CHECK_OK(tp_tensor_copy_from_host(columns, values, sizeof values));
   memset(values, 0, sizeof values);
-  check_values(a, (double[]){1, 2, 3, 4, 5, 6});
-  check_values(columns, (double[]){1, 2, 3, 4, 5, 6});
-  check_values(b, (double[]){1, 3, 5, 2, 4, 6});
+  values_check(a, (double[]){1, 2, 3, 4, 5, 6});
+  values_check(columns, (double[]){1, 2, 3, 4, 5, 6});
+  values_check(b, (double[]){1, 3, 5, 2, 4, 6});
   CHECK_OK(tp_stream_set_current(tp_stream_default(0)));
   CHECK(cudaFreeHost(pinned) == cudaSuccess);
   CHECK(tp_tensor_copy_from_host(a, values, 20) == TP_INVALID_ARGUMENT);
@@ -242,7 +236,7 @@ static void test_refused(void) {
   CHECK(tp_tensor_copy(same, three) == TP_INVALID_ARGUMENT);
   CHECK(!tp_tensor_to(three, 17, 0) && tp_error_status() == TP_DTYPE);
   CHECK(!tp_tensor_to(three, TP_DTYPE_NONE, 9) && tp_error_status() == TP_DEVICE);
-  check_values(three, (double[]){117, 117, 117});
+  values_check(three, (double[]){117, 117, 117});
   release_all((tp_tensor_t *[]){three, two, row, one, same}, 5);
 }
 
@@ -279,7 +273,7 @@ static void test_flip(void) {
   for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) check_flips(dtype);
   tp_tensor_t *one = values_poisoned(TP_DTYPE_int32, 0, NULL), *none = tp_tensor_empty_1d(TP_DTYPE_int32, 0, 0);
   tp_tensor_t *same = tp_tensor_flip(one, 0), *still_none = tp_tensor_flip(none, 1);
-  check_values(same, (double[]){117});
+  values_check(same, (double[]){117});
   CHECK(still_none && tp_tensor_numel(still_none) == 0);
   CHECK(!tp_tensor_flip(one, 1) && tp_error_status() == TP_INDEX);
   CHECK(!tp_tensor_flip(none, 2) && tp_error_status() == TP_INDEX);

@@ -7,12 +7,6 @@ enum {
 #include "ops.def"
 };
 
-static void check_values(const tp_tensor_t *tensor, const double *expected) {
-  double *got = values_download(tensor);
-  for (int64_t i = 0; i < tp_tensor_numel(tensor); ++i) CHECK_CLOSE(got[i], expected[i], 0, i);
-  free(got);
-}
-
 static tp_tensor_t *vector(int32_t dtype, int64_t n, const double *values) {
   double *copy = malloc((size_t)(n + 1) * sizeof *copy);
   memcpy(copy, values, (size_t)n * sizeof *copy);
@@ -30,11 +24,11 @@ static void check_is_out(tp_tensor_t *y, tp_tensor_t *out) {
 static void test_in_place(void) {
   tp_tensor_t *a = vector(TP_DTYPE_float32, 4, (double[]){1, 2, 3, 4});
   check_is_out(tp_binary(BINARY_mul, a, a, a), a);
-  check_values(a, (double[]){1, 4, 9, 16});
+  values_check(a, (double[]){1, 4, 9, 16});
   check_is_out(tp_binary_int(BINARY_sub, a, 1, 0, 1, a), a);
-  check_values(a, (double[]){0, -3, -8, -15});
+  values_check(a, (double[]){0, -3, -8, -15});
   check_is_out(tp_unary(UNARY_abs, a, a), a);
-  check_values(a, (double[]){0, 3, 8, 15});
+  values_check(a, (double[]){0, 3, 8, 15});
   tp_tensor_release(a);
 }
 
@@ -43,16 +37,16 @@ static void test_overlap(void) {
   tp_tensor_t *a = vector(TP_DTYPE_int32, 6, (double[]){1, 2, 3, 4, 5, 6});
   tp_tensor_t *head = tp_tensor_slice(a, 0, 0, 5, 1), *tail = tp_tensor_slice(a, 0, 1, 6, 1);
   check_is_out(tp_binary(BINARY_add, head, tail, tail), tail);
-  check_values(a, (double[]){1, 3, 5, 7, 9, 11});
+  values_check(a, (double[]){1, 3, 5, 7, 9, 11});
   tp_tensor_t *square = tp_tensor_arange_int(0, 1, 9, TP_DTYPE_float32, 0);
   tp_tensor_t *rows = tp_tensor_view(square, 2, (int64_t[]){3, 3});
   tp_tensor_t *columns = tp_tensor_transpose(rows, 0, 1);
   check_is_out(tp_binary(BINARY_add, rows, columns, rows), rows);
-  check_values(rows, (double[]){0, 4, 8, 4, 8, 12, 8, 12, 16});
+  values_check(rows, (double[]){0, 4, 8, 4, 8, 12, 8, 12, 16});
   tp_tensor_t *condition = tp_binary_int(BINARY_gt, columns, 7, 0, 0, NULL);
   tp_tensor_t *first = tp_tensor_select(rows, 0, 0);
   check_is_out(tp_where(condition, first, columns, rows), rows);
-  check_values(rows, (double[]){0, 4, 8, 4, 4, 8, 0, 4, 8});
+  values_check(rows, (double[]){0, 4, 8, 4, 4, 8, 0, 4, 8});
   tp_tensor_t *all[] = {a, head, tail, square, rows, columns, condition, first};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
 }
@@ -64,9 +58,9 @@ static void test_cast_into_out(void) {
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; ++i) {
     tp_tensor_t *wide = values_poisoned(dtypes[i], 2, (int64_t[]){3, 2}), *out = tp_tensor_select(wide, 1, 1);
     check_is_out(tp_binary(BINARY_add, a, a, out), out);
-    check_values(out, (double[]){14, -2, 4});
+    values_check(out, (double[]){14, -2, 4});
     check_is_out(tp_binary_int(BINARY_lt, a, 3, 0, 0, out), out);
-    check_values(out, (double[]){0, 1, 1});
+    values_check(out, (double[]){0, 1, 1});
     tp_tensor_release(out);
     tp_tensor_release(wide);
   }
@@ -75,9 +69,9 @@ static void test_cast_into_out(void) {
   tp_tensor_t *most = vector(TP_DTYPE_int32, 1, (double[]){INT32_MAX});
   tp_tensor_t *out = values_poisoned(TP_DTYPE_int64, 1, (int64_t[]){1});
   check_is_out(tp_binary(BINARY_add, flags, flags, out), out);
-  check_values(out, (double[]){1});
+  values_check(out, (double[]){1});
   check_is_out(tp_binary_int(BINARY_add, most, 1, 0, 0, out), out);
-  check_values(out, (double[]){INT32_MIN});
+  values_check(out, (double[]){INT32_MIN});
   tp_tensor_t *all[] = {a, flags, most, out};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
 }
@@ -102,7 +96,7 @@ static void test_refused(void) {
   CHECK(!tp_where(flags, a, four, NULL) && tp_error_status() == TP_SHAPE);
   CHECK(!tp_binary(BINARY_add, a, a, same) && tp_error_status() == TP_INVALID_ARGUMENT);
   CHECK(!tp_unary(99, a, NULL) && tp_error_status() == TP_INVALID_ARGUMENT);
-  check_values(a, (double[]){1, 2, 3});
+  values_check(a, (double[]){1, 2, 3});
   tp_tensor_t *all[] = {a, four, flags, other, one, same};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
 }
@@ -115,11 +109,11 @@ static void test_nan(void) {
     tp_tensor_t *results[] = {tp_binary(BINARY_maximum, a, b, NULL), tp_binary(BINARY_minimum, a, b, NULL),
                               tp_binary(BINARY_eq, a, a, NULL), tp_unary(UNARY_relu, a, NULL),
                               tp_binary(BINARY_logical_and, a, b, NULL)};
-    check_values(results[0], (double[]){NAN, NAN, INFINITY, NAN});
-    check_values(results[1], (double[]){NAN, NAN, -INFINITY, NAN});
-    check_values(results[2], (double[]){0, 1, 1, 0});
-    check_values(results[3], (double[]){NAN, 1, 0, NAN});
-    check_values(results[4], (double[]){1, 1, 1, 1});
+    values_check(results[0], (double[]){NAN, NAN, INFINITY, NAN});
+    values_check(results[1], (double[]){NAN, NAN, -INFINITY, NAN});
+    values_check(results[2], (double[]){0, 1, 1, 0});
+    values_check(results[3], (double[]){NAN, 1, 0, NAN});
+    values_check(results[4], (double[]){1, 1, 1, 1});
     for (int i = 0; i < 5; ++i) tp_tensor_release(results[i]);
     tp_tensor_release(a);
     tp_tensor_release(b);
@@ -133,11 +127,11 @@ static void test_wrap(void) {
                             tp_binary(BINARY_mul, a, a, NULL),
                             tp_binary_int(BINARY_add, a, (int64_t)1 << 40, 0, 0, NULL),
                             tp_binary_int(BINARY_pow, a, 21, 0, 0, NULL)};
-  check_values(results[0], (double[]){INT32_MIN, INT32_MIN + 1.0, 4});
-  check_values(results[1], (double[]){-(double)INT32_MAX, INT32_MIN, -3});
-  check_values(results[2], (double[]){1, 0, 9});
-  check_values(results[3], (double[]){INT32_MAX, INT32_MIN, 3});
-  check_values(results[4], (double[]){INT32_MAX, 0, (int32_t)(uint32_t)10460353203u});
+  values_check(results[0], (double[]){INT32_MIN, INT32_MIN + 1.0, 4});
+  values_check(results[1], (double[]){-(double)INT32_MAX, INT32_MIN, -3});
+  values_check(results[2], (double[]){1, 0, 9});
+  values_check(results[3], (double[]){INT32_MAX, INT32_MIN, 3});
+  values_check(results[4], (double[]){INT32_MAX, 0, (int32_t)(uint32_t)10460353203u});
   for (int i = 0; i < 5; ++i) tp_tensor_release(results[i]);
   tp_tensor_release(a);
 }
@@ -147,7 +141,7 @@ static void test_rounding_of_operands(void) {
   tp_tensor_t *whole = vector(TP_DTYPE_int32, 2, (double[]){70000, 2049});
   tp_tensor_t *half = vector(TP_DTYPE_float16, 2, (double[]){60000, 2048});
   tp_tensor_t *difference = tp_binary(BINARY_sub, whole, half, NULL);
-  check_values(difference, (double[]){INFINITY, 0});
+  values_check(difference, (double[]){INFINITY, 0});
   tp_tensor_t *all[] = {whole, half, difference};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
 }
@@ -158,18 +152,18 @@ static void test_rounding_of_numbers(void) {
   tp_tensor_t *strided = tp_tensor_slice(run, 0, 0, 4, 2);
   tp_tensor_t *equal = tp_binary_float(BINARY_eq, run, 0.1, 0, NULL);
   tp_tensor_t *strided_equal = tp_binary_float(BINARY_eq, strided, 0.1, 0, NULL);
-  check_values(equal, (double[]){1, 0, 1, 0});
-  check_values(strided_equal, (double[]){1, 1});
+  values_check(equal, (double[]){1, 0, 1, 0});
+  values_check(strided_equal, (double[]){1, 1});
   tp_tensor_t *wrapped = vector(TP_DTYPE_int32, 4, (double[]){5, 6, 5, 6});
   tp_tensor_t *strided_wrapped = tp_tensor_slice(wrapped, 0, 0, 4, 2);
   tp_tensor_t *wrapped_equal = tp_binary_int(BINARY_eq, strided_wrapped, ((int64_t)1 << 32) + 5, 0, 0, NULL);
-  check_values(wrapped_equal, (double[]){1, 1});
+  values_check(wrapped_equal, (double[]){1, 1});
   double tenth = (double)(float)0.1, x[] = {0.1, 0.2, 0.1, 0.2}, expected[4], element[1];
   tp_tensor_t *exact = values_upload(TP_DTYPE_float16, 1, (int64_t[]){4}, x);
   tp_tensor_t *product = tp_binary_float(BINARY_mul, exact, 0.1, 0, NULL);
   for (int i = 0; i < 4; ++i)
     expected[i] = values_encode(TP_DTYPE_float16, (double)((float)x[i] * (float)tenth), element);
-  check_values(product, expected);
+  values_check(product, expected);
   tp_tensor_t *all[] = {run,     strided,         equal,         strided_equal, exact,
                         wrapped, strided_wrapped, wrapped_equal, product};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) tp_tensor_release(all[i]);
@@ -178,7 +172,7 @@ static void test_rounding_of_numbers(void) {
 /* Takes y. */
 static void check_result(tp_tensor_t *y, int32_t dtype, const double *expected) {
   CHECK(y && tp_tensor_dtype(y) == dtype);
-  check_values(y, expected);
+  values_check(y, expected);
   tp_tensor_release(y);
 }
 

@@ -1,12 +1,6 @@
 /* Fills and sequences. */
 #include "values.h"
 
-static void check_values(const tp_tensor_t *tensor, const double *expected) {
-  double *got = values_download(tensor);
-  for (int64_t i = 0; i < tp_tensor_numel(tensor); ++i) CHECK_CLOSE(got[i], expected[i], 0, i);
-  free(got);
-}
-
 /* Contiguous and not, more elements than one round of the grid. */
 static void test_fill(void) {
   for (int32_t dtype = 0; dtype < TP_DTYPE_COUNT; ++dtype) {
@@ -78,7 +72,7 @@ static void test_fill_is_a_cast(void) {
   }
   tp_tensor_t *narrow = values_poisoned(TP_DTYPE_int32, 0, NULL);
   CHECK_OK(tp_tensor_fill_int(narrow, ((int64_t)1 << 32) + 5));
-  check_values(narrow, (double[]){5});
+  values_check(narrow, (double[]){5});
   tp_tensor_release(narrow);
 }
 
@@ -86,16 +80,16 @@ static void test_complex(void) {
   tp_tensor_t *numbers = values_poisoned(TP_DTYPE_complex64, 1, (int64_t[]){3});
   tp_tensor_t *parts = tp_tensor_view_dtype(numbers, TP_DTYPE_float32);
   CHECK_OK(tp_tensor_fill_complex(numbers, 1.5, -2));
-  check_values(parts, (double[]){1.5, -2, 1.5, -2, 1.5, -2});
+  values_check(parts, (double[]){1.5, -2, 1.5, -2, 1.5, -2});
   tp_tensor_t *flags = values_poisoned(TP_DTYPE_bool, 0, NULL), *whole = values_poisoned(TP_DTYPE_int16, 0, NULL);
   CHECK_OK(tp_tensor_fill_float(flags, 0));
   CHECK_OK(tp_tensor_fill_complex(flags, 0, 1));
-  check_values(flags, (double[]){1});
+  values_check(flags, (double[]){1});
   CHECK_OK(tp_tensor_fill_complex(whole, 3.5, 0));
-  check_values(whole, (double[]){3});
+  values_check(whole, (double[]){3});
   CHECK(tp_tensor_fill_complex(whole, 4, 1) == TP_INVALID_ARGUMENT);
   CHECK(tp_tensor_fill_complex(parts, 4, NAN) == TP_INVALID_ARGUMENT);
-  check_values(whole, (double[]){3});
+  values_check(whole, (double[]){3});
   tp_tensor_release(numbers);
   tp_tensor_release(parts);
   tp_tensor_release(flags);

@@ -16,11 +16,6 @@ typedef struct parcel {
 /* Whoever exchanges an entry for NULL owns what was in it. */
 static _Atomic(parcel_t *) slots[SLOTS];
 
-static uint32_t next_random(uint32_t *state) {
-  *state = *state * 1664525u + 1013904223u;
-  return *state >> 8;
-}
-
 static parcel_t *make(uint32_t *state) {
   int32_t device = (int32_t)(next_random(state) % DEVICES);
   int64_t shape[] = {NUMEL};

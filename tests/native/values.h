@@ -175,4 +175,11 @@ static inline bool values_close(double got, double expected, double tolerance) {
     }                                                                                                     \
   } while (0)
 
+/* The elements in C order, exactly. */
+static inline void values_check(const tp_tensor_t *tensor, const double *expected) {
+  double *got = values_download(tensor);
+  for (int64_t i = 0; i < tp_tensor_numel(tensor); ++i) CHECK_CLOSE(got[i], expected[i], 0, i);
+  free(got);
+}
+
 #endif
