@@ -113,8 +113,6 @@ typedef struct emu_chain {
 /* False, and all of the chain freed, when the piece is NULL. */
 bool emu_chain_add(emu_chain_t *chain, emu_piece_t *piece);
 
-/* Runs until the stream's pieces up to `order` are done, and by the seed others. */
-void emu_run_until(emu_stream_t *stream, uint64_t order);
 /* Runs all that the stream, the device, or the process (device -1) holds now. */
 void emu_run_stream(emu_stream_t *stream);
 void emu_run_device(int device);
@@ -131,7 +129,6 @@ bool emu_mark_done(emu_mark_t *mark);
 void emu_mark_wait(emu_mark_t *mark);
 /* The host has seen that something was done at this virtual time. */
 void emu_host_saw(uint64_t time_ns);
-uint64_t emu_random(void);
 /* A number in 0 .. n-1. */
 uint64_t emu_random_below(uint64_t n);
 void emu_random_seed(uint64_t seed);

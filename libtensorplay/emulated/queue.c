@@ -30,14 +30,14 @@ void emu_random_seed(uint64_t value) {
 }
 uint64_t emu_seed(void) { return seed; }
 
-uint64_t emu_random(void) {
+static uint64_t random_number(void) {
   uint64_t z = random_state += 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
 }
 
-uint64_t emu_random_below(uint64_t n) { return emu_random() % n; }
+uint64_t emu_random_below(uint64_t n) { return random_number() % n; }
 
 void emu_copy_patience_set(int steps) { copy_patience = steps; }
 int emu_copy_patience(void) { return copy_patience; }
@@ -265,15 +265,6 @@ void emu_run_ahead(emu_stream_t *stream, uint64_t order) {
   }
 }
 
-void emu_mark_wait(emu_mark_t *mark) {
-  while (!emu_mark_done(mark)) {
-    if (mark->stream)
-      emu_run_until(mark->stream, mark->order);
-    else
-      nap();
-  }
-}
-
 /* One piece of the scheduler's choice. False when none is ready; a copy that is passed over counts. */
 static bool step(void) {
   emu_stream_t *stream = choose();
@@ -285,10 +276,20 @@ static bool step(void) {
   return true;
 }
 
-void emu_run_until(emu_stream_t *stream, uint64_t order) {
+/* Runs until the stream's pieces up to `order` are done, and by the seed others. */
+static void run_until(emu_stream_t *stream, uint64_t order) {
   bool eager = emu_random_below(2);
   while (stream->first && stream->first->order <= order)
     if (!eager || emu_random_below(2) || !step()) advance(stream);
+}
+
+void emu_mark_wait(emu_mark_t *mark) {
+  while (!emu_mark_done(mark)) {
+    if (mark->stream)
+      run_until(mark->stream, mark->order);
+    else
+      nap();
+  }
 }
 
 /* The latest stream first, the others as they are waited for and as the seed decides. Streams may come and go while a
@@ -307,7 +308,7 @@ static void run_all(int device, bool only_blocking) {
       if (first && first->order <= order && (!pending || first->order > pending->first->order)) pending = all[i];
     }
     if (!pending) return;
-    emu_run_until(pending, order);
+    run_until(pending, order);
   }
 }
 
@@ -315,7 +316,7 @@ void emu_run_device(int device) { run_all(device, false); }
 
 void emu_run_stream(emu_stream_t *stream) {
   if (stream == emu_stream_legacy(stream->device)) run_all(stream->device, true);
-  if (stream->last) emu_run_until(stream, stream->last->order);
+  if (stream->last) run_until(stream, stream->last->order);
   emu_host_saw(stream->clock_ns);
 }
 
