@@ -189,10 +189,7 @@ bool tp__tensor_overlaps(const tp_tensor_t *a, const tp_tensor_t *b) {
 }
 
 bool tp__tensor_overlaps_itself(const tp_tensor_t *tensor) {
-  if (tensor->contiguous) return false;
-  for (int32_t d = 0; d < tensor->ndim; ++d) {
-    if (tensor->shape[d] > 1 && tensor->strides[d] == 0) return tensor->numel > 0;
-  }
+  if (tensor->contiguous || tensor->numel == 0) return false;
   /* Strides that each step over all smaller ones cannot meet; others are taken to overlap. */
   int32_t order[TP_MAX_NDIM], n = 0;
   for (int32_t d = 0; d < tensor->ndim; ++d) {
@@ -203,7 +200,7 @@ bool tp__tensor_overlaps_itself(const tp_tensor_t *tensor) {
   }
   int64_t reach = 0;
   for (int32_t i = 0; i < n; ++i) {
-    if (tensor->strides[order[i]] <= reach) return tensor->numel > 0;
+    if (tensor->strides[order[i]] <= reach) return true;
     reach += (tensor->shape[order[i]] - 1) * tensor->strides[order[i]];
   }
   return false;
