@@ -864,6 +864,11 @@ TP_API tp_status_t tp_graph_replay(tp_graph_t *graph, tp_stream_t *stream);
 TP_API tp_status_t tp_graph_stage_and_launch(tp_graph_t *graph, int32_t count, tp_tensor_t *const *static_inputs,
                                              tp_tensor_t *const *inputs);
 
+/* What is queued on the stream next comes behind all launches of the graph so far, and in front of the next one: for
+ * copies to its inputs that the caller queues. NULL: the current stream of the graph's device. Status: as
+ * tp_graph_replay. */
+TP_API tp_status_t tp_graph_follow(tp_graph_t *graph, tp_stream_t *stream);
+
 /* Empty again: gives up the executable graph and its share of the pool. Status: STATE while a capture is underway, or
  * blocks that it allocated are in use; then the graph is as before. */
 TP_API tp_status_t tp_graph_reset(tp_graph_t *graph);

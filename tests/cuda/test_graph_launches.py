@@ -33,9 +33,9 @@ def capture(condition: Tensor | None) -> tuple[cuda.CUDAGraph, list[Tensor], Ten
 
 
 def inputs(kind: str, value: int) -> list[Tensor]:
-    """Of one plain pair, of one that is copied by itself, of more pairs than one launch stages."""
-    dtype = tp.float32 if kind == "cast" else tp.int64
-    return [tp.full((1,), value + i, dtype=dtype, device="cuda") for i in range(COUNT if kind == "many" else 1)]
+    """Of one plain pair, of one that is copied by itself, of one on the host, of more pairs than one launch stages."""
+    dtype, device = tp.float32 if kind == "cast" else tp.int64, "cpu" if kind == "host" else "cuda"
+    return [tp.full((1,), value + i, dtype=dtype, device=device) for i in range(COUNT if kind == "many" else 1)]
 
 
 @pytest.mark.parametrize("conditional", [False, True])
@@ -45,7 +45,7 @@ def test_replays_and_staged_launches_on_several_streams_are_in_order(conditional
         condition = flag() if conditional else None
         g, statics, total = capture(condition)
         streams = [cuda.Stream() for _ in range(3)]
-        calls = [(choose.choice(streams), choose.choice(["replay", "one", "cast", "many"])) for _ in range(12)]
+        calls = [(choose.choice(streams), choose.choice(["replay", "one", "cast", "host", "many"])) for _ in range(12)]
         given = [inputs(kind, 10 * i) for i, (_, kind) in enumerate(calls)]
         cuda.synchronize()
         for i, (stream, kind) in enumerate(calls):

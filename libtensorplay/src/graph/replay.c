@@ -81,3 +81,17 @@ tp_status_t tp_graph_replay(tp_graph_t *graph, tp_stream_t *stream) {
   pthread_mutex_unlock(&graph->lock);
   return status;
 }
+
+static tp_status_t follow(tp_graph_t *graph, tp_stream_t *stream) {
+  const char *operation = "follow";
+  TP_TRY(tp__graph_ready(graph, &stream, operation));
+  return tp__graph_follow(graph, NULL, stream, operation);
+}
+
+tp_status_t tp_graph_follow(tp_graph_t *graph, tp_stream_t *stream) {
+  TP_TRY(tp__device_check_process("follow"));
+  pthread_mutex_lock(&graph->lock);
+  tp_status_t status = follow(graph, stream);
+  pthread_mutex_unlock(&graph->lock);
+  return status;
+}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tensorplay import _dispatch, _operands
 from tensorplay.errors import InvalidArgumentError, TensorPlayError
 
-from ._check import failure
+from ._check import check, failure
+from ._library import native
 
 if TYPE_CHECKING:
     from tensorplay import Tensor
@@ -53,7 +54,7 @@ def refuse(static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
 def by_copies(graph: CUDAGraph, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
     """The same with tensors of other backends: each pair by `copy_`, in the order of the list."""
     explain(static_inputs, inputs)
-    if graph.raw_cuda_graph_exec():
-        for static, fresh in zip(static_inputs, inputs, strict=True):
-            _dispatch.copy_(static, fresh)
-    graph.replay()  # without a capture it says so
+    check(native.tp_graph_follow(graph._pointer, native.NULL))  # an earlier launch may be reading them
+    for static, fresh in zip(static_inputs, inputs, strict=True):
+        _dispatch.copy_(static, fresh)
+    graph.replay()
