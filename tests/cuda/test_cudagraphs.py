@@ -106,9 +106,10 @@ def test_arguments_and_results_are_nested() -> None:
         lambda value: tp.full((3, 4), value, device="cuda").t(),
         lambda value: tp.full((6,), value, device="cuda")[1::2],
         lambda value: tp.full((2, 0, 3), value, device="cuda"),
+        lambda value: tp.full((6,), value, device="cuda").as_strided((0, 3, 2), (1, 1, 1)),
         lambda value: tp.full((), value, device="cuda"),
     ],
-    ids=["expanded", "one-element", "transposed", "slice", "empty", "scalar"],
+    ids=["expanded", "one-element", "transposed", "slice", "empty", "empty-that-would-overlap", "scalar"],
 )
 def test_layouts_of_arguments_are_kept(make: Callable[[float], tp.Tensor]) -> None:
     layouts: list[Any] = []

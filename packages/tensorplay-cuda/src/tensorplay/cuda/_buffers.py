@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorplay
-from tensorplay import Device, Tensor
+from tensorplay import Device, Tensor, _shape
 
 from ._graphed import GraphedCall
 from ._history import memory_snapshot
@@ -29,11 +29,8 @@ class Buffer:
         if 0 in strides:
             self._shape = tuple(min(size, 1) if step == 0 else size for size, step in zip(shape, strides, strict=True))
             self.target = self.source(self.tensor)
-        reach = 0
-        for step, size in sorted(zip(strides, self.target.shape, strict=True)):
-            if size > 1 and step <= reach:
-                raise Refusal(f"elements of argument {place} share memory: got shape {shape} and strides {strides}")
-            reach += step * max(size - 1, 0)
+        if _shape.is_overlapping(self.target.shape, strides):
+            raise Refusal(f"elements of argument {place} share memory: got shape {shape} and strides {strides}")
 
     def source(self, argument: Tensor) -> Tensor:
         """What is copied to `target`: the argument, or its elements that are not repeated."""
