@@ -7,18 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from helpers.blocks import MiB, empty
 
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.cuda import memory
 from tensorplay.errors import BackendUnavailableError
 from tensorplay.testing import emulated as control
-
-MiB = 2**20
-
-
-def empty(nbytes: int, device: int = 0) -> tp.Tensor:
-    return tp.empty(nbytes, dtype=tp.uint8, device=f"cuda:{device}")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from helpers import fresh
+from helpers.blocks import MiB, empty
 from helpers.snapshots import block_of, check_segments, check_snapshot
 
 import tensorplay as tp
@@ -18,12 +19,7 @@ from tensorplay import cuda
 from tensorplay.cuda import memory
 from tensorplay.testing import emulated as control
 
-MiB = 2**20
 TESTS = Path(__file__).parents[1]
-
-
-def empty(nbytes: int, device: int = 0) -> tp.Tensor:
-    return tp.empty(nbytes, dtype=tp.bool, device=f"cuda:{device}")
 
 
 # ---- the state ----

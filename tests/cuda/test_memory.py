@@ -7,16 +7,11 @@ import gc
 import numpy as np
 import pytest
 from helpers import fresh
+from helpers.blocks import MiB, empty
 
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.testing import emulated as control
-
-MiB = 2**20
-
-
-def empty(nbytes: int, device: int = 0) -> tp.Tensor:
-    return tp.empty(nbytes, dtype=tp.bool, device=f"cuda:{device}")
 
 
 def test_blocks_are_counted_rounded_and_requests_as_asked(gpu: None) -> None:

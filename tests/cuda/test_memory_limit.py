@@ -7,16 +7,11 @@ from typing import Any
 
 import pytest
 from helpers import fresh
+from helpers.blocks import MiB, empty
 
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.cuda import memory
-
-MiB = 2**20
-
-
-def empty(nbytes: int, device: int = 0) -> tp.Tensor:
-    return tp.empty(nbytes, dtype=tp.bool, device=f"cuda:{device}")
 
 
 @pytest.fixture

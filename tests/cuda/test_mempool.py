@@ -13,16 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.blocks import MiB, empty
 
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.cuda import memory
-
-MiB = 2**20
-
-
-def empty(nbytes: int, device: int = 0) -> tp.Tensor:
-    return tp.empty(nbytes, dtype=tp.bool, device=f"cuda:{device}")
 
 
 def reserved(pool: memory.PoolId) -> int:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import threading
 
 from helpers import fresh
+from helpers.blocks import empty
 from helpers.snapshots import block_of, check_snapshot
 
 import tensorplay as tp
 from tensorplay.cuda import memory
-
-
-def empty(nbytes: int) -> tp.Tensor:
-    return tp.empty(nbytes, dtype=tp.bool, device="cuda")
 
 
 def test_frames_start_where_the_program_called(history: None) -> None:

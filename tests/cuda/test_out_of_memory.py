@@ -7,18 +7,12 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers.blocks import MiB, empty
 
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.cuda import memory
 from tensorplay.testing import emulated as control
-
-MiB = 2**20
-
-
-def empty(nbytes: int, device: int = 0) -> tp.Tensor:
-    return tp.empty(nbytes, dtype=tp.bool, device=f"cuda:{device}")
-
 
 # ---- the error ----
 
@@ -91,7 +85,7 @@ def test_the_error_names_the_places_that_hold_most(small: int) -> None:
     memory._record_memory_history("state")
     try:
         most = [empty(10 * MiB), empty(12 * MiB)]  # the most
-        with pytest.raises(tp.OutOfMemoryError, match=r"Most is held by blocks from .*test_out_of_memory.py:\d+ empty"):
+        with pytest.raises(tp.OutOfMemoryError, match=r"Most is held by blocks from .*blocks.py:\d+ empty"):
             empty(60 * MiB)
         with pytest.raises(tp.OutOfMemoryError) as caught:
             empty(60 * MiB)
@@ -99,7 +93,7 @@ def test_the_error_names_the_places_that_hold_most(small: int) -> None:
         memory._record_memory_history(None)
     (first, nbytes), (_, others) = caught.value.places.items()
     assert (nbytes, others) == (22 * MiB, 3 * MiB)
-    assert first.startswith(__file__)
+    assert first.startswith(empty.__code__.co_filename)
     del before, most
 
 
