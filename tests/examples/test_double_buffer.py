@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import double_buffer
 import pytest
+from helpers import examples
 
 import tensorplay as tp
 
 on_cuda = pytest.mark.parametrize("device", ["cuda"], indirect=True)
-PROGRAM = Path(__file__).parents[2] / "docs" / "examples" / "double_buffer.py"
 
 
 def run(**environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), "--mib", "2", "--batches", "24"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=120,
-    )
+    done = examples.run("double_buffer", "--mib", "2", "--batches", "24", **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

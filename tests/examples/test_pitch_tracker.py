@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
+from functools import partial
 from pathlib import Path
 
 import melody
 import pytest
+from helpers import examples
 
-PROGRAM = Path(__file__).parents[2] / "docs" / "examples" / "pitch_tracker.py"
-
-
-def track(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
-        timeout=300,
-    )
+track = partial(examples.run, "pitch_tracker")
 
 
 def test_it_draws_what_it_heard(crepe_weights: Path, tmp_path: Path, device: str) -> None:

@@ -5,32 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from helpers import examples
 
 from tensorplay import cuda
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-
-PROGRAM = EXAMPLES / "semantic_search.py"
+search = partial(examples.run, "semantic_search")
 SENTENCES = """Knead the dough and let it rise.
 
 The moon pulls the oceans towards it.
 Interest rates rose again.
 Кошка спит на солнце.
 """
-
-
-def search(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
-        timeout=300,
-    )
 
 
 def matches(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -91,7 +80,7 @@ def test_an_empty_question_is_a_question(weights_folder: Path, sentences: str) -
 
 
 def test_at_most_sixty_sentences_ship() -> None:
-    lines = (EXAMPLES / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    lines = (examples.FOLDER / "sentences.txt").read_text(encoding="utf-8").splitlines()
     assert 10 <= len(lines) <= 60
     assert all(line.strip() for line in lines)
 
@@ -145,7 +134,7 @@ def test_a_missing_weights_package_is_named(tmp_path: Path) -> None:
 
 
 def test_the_first_page_of_the_documentation_shows_the_answer(weights_folder: Path) -> None:
-    page = (EXAMPLES.parent / "index.md").read_text(encoding="utf-8")
+    page = (examples.FOLDER.parent / "index.md").read_text(encoding="utf-8")
     done = search("--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert f"```text\n{done.stdout.lstrip()}```" in page

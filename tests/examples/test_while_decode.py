@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import while_decode
+from helpers import examples
 
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.testing import emulated
 
 on_cuda = pytest.mark.parametrize("device", ["cuda"], indirect=True)
-PROGRAM = Path(__file__).parents[2] / "docs" / "examples" / "while_decode.py"
 
 
 @on_cuda
 def test_all_ways_write_the_same_and_say_so(device: str) -> None:
-    command = [sys.executable, str(PROGRAM), "--sequences", "4", "--seed", "3"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = examples.run("while_decode", "--sequences", "4", "--seed", "3")
     assert done.returncode == 0, done.stderr
     sequences = re.findall(r"^(?:\(nothing\)|(?:\d+ )*\d+)$", done.stdout, re.M)
     assert len(sequences) == 4
