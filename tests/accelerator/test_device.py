@@ -183,6 +183,21 @@ def test_the_context_puts_the_former_device_back(two: Place) -> None:
         assert accelerator.current_device_index() == 0
 
 
+def test_an_interrupt_behind_the_call_makes_nothing_current(two: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = type(_plugins.get(two.type or ""))
+    set_device = backend.set_device
+
+    def interrupted(self: Any, index: int) -> None:
+        set_device(self, index)
+        if index == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(backend, "set_device", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        entered(1)
+    assert accelerator.current_device_index() == 0
+
+
 def test_the_context_of_nothing_does_nothing(place: Place) -> None:
     with accelerator.device_index(None), accelerator.device_index(-1):
         pass

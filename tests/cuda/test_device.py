@@ -135,6 +135,18 @@ def test_device_context_puts_back(two_gpus: None) -> None:
     assert cuda.current_device() == 0
 
 
+def test_a_device_context_may_be_entered_again_in_its_block(two_gpus: None) -> None:
+    context = cuda.device(1)
+    with context, cuda.device(0):
+        with context:
+            assert cuda.current_device() == 1
+        assert cuda.current_device() == 0
+    assert cuda.current_device() == 0
+    cuda.set_device(1)
+    context.__exit__(None, None, None)  # a second time
+    assert cuda.current_device() == 1
+
+
 def test_cuda_without_index_is_the_current_device(two_gpus: None) -> None:
     cuda.set_device(1)
     assert tp.zeros(1, device="cuda").device.index == 1

@@ -77,6 +77,19 @@ def test_a_stream_is_a_context_that_may_be_entered_twice(gpu: None) -> None:
     assert cuda.current_stream() == cuda.default_stream()
 
 
+def test_a_context_may_be_entered_again_in_its_block(gpu: None) -> None:
+    stream, other = cuda.Stream(), cuda.Stream()
+    context = cuda.stream(stream)
+    with context, cuda.stream(other):
+        with context:
+            assert cuda.current_stream() == stream
+        assert cuda.current_stream() == other
+    assert cuda.current_stream() == cuda.default_stream()
+    cuda.set_stream(other)
+    context.__exit__(None, None, None)  # a second time
+    assert cuda.current_stream() == other
+
+
 def test_an_external_stream_by_its_other_name(gpu: None) -> None:
     stream = cuda.Stream()
     found = cuda.get_stream_from_external(stream.cuda_stream)

@@ -129,14 +129,21 @@ class device_index:  # noqa: N801 (torch's name)
     def __enter__(self) -> None:
         if self._backend is not None:
             former = self._backend.current_device()
-            self._backend.set_device(self._index)
-            self._former.append(former)
+            try:
+                self._backend.set_device(self._index)
+            except BaseException:  # a signal's handler may raise behind the call, and nobody would leave
+                self._backend.set_device(former)
+                raise
+            self._former += [former]  # by no call, behind which a handler might raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._backend is not None:
-            self._backend.set_device(self._former.pop())
+            try:
+                self._backend.set_device(self._former[-1])
+            finally:
+                del self._former[-1]
 
 
 def get_device_capability(device: DeviceLike | None = None) -> dict[str, Any]:

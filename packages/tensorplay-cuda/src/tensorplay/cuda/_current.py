@@ -23,22 +23,27 @@ class StreamContext:
 
     def __init__(self, stream: Stream | None) -> None:
         self._pointer = None if stream is None else pointer_of("stream", stream)
-        self._former: Any = None
+        self._former: Any = None  # a place, and the same of the block around: it may be entered again in its block
 
     def __enter__(self) -> None:
         if self._pointer is not None:
-            self._former = native.tp_stream_place(self._pointer)
+            place = native.tp_stream_place(self._pointer)
             try:
                 native.tp_stream_enter(self._pointer)
             except BaseException:  # a signal's handler raises behind the call, and nobody would leave
-                native.tp_stream_leave(self._former)
+                native.tp_stream_leave(place)
                 raise
+            self._former = place, self._former
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._former is not None:
-            native.tp_stream_leave(self._former)
+            place, around = self._former
+            try:
+                native.tp_stream_leave(place)
+            finally:
+                self._former = around
 
     def is_current(self) -> bool:
         """Whether its stream is the current one of its device."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import TracebackType
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 from tensorplay._device import Device, bare_index
 from tensorplay._tensor import Tensor
@@ -194,22 +194,27 @@ class device:  # noqa: N801 (torch's name)
 
     def __init__(self, device: DeviceArgument) -> None:
         self._index = CURRENT if device is None or _is_negative(device) else device_index(device)
-        self._former = CURRENT
+        self._former: Any = None  # an index, and the same of the block around: it may be entered again in its block
 
     def __enter__(self) -> None:
         if self._index != CURRENT:
-            self._former = current_device()
+            index = current_device()
             try:
                 check(native.tp_device_set(self._index))
             except BaseException:  # a signal's handler may raise behind the call, and nobody would leave
-                native.tp_device_set(self._former)
+                native.tp_device_set(index)
                 raise
+            self._former = index, self._former
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._index != CURRENT:
-            check(native.tp_device_set(self._former))
+        if self._former is not None:
+            index, around = self._former
+            try:
+                check(native.tp_device_set(index))
+            finally:
+                self._former = around
 
 
 class device_of(device):  # noqa: N801 (torch's name)
