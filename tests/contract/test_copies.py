@@ -301,6 +301,13 @@ def test_what_names_no_device_is_refused_as_one(device: str, place: object) -> N
         x.to(device=place)
 
 
+def test_cuda_goes_to_devices_of_cuda_alone() -> None:
+    x = tensorplay.ones(2)
+    for place in ("cpu", tensorplay.device("cpu", 0)):
+        with pytest.raises(InvalidArgumentError, match="cuda: got cpu.*, expected a cuda device"):
+            x.cuda(place)
+
+
 def test_one_value_goes_into_elements_that_share_memory(device: str) -> None:
     x = tensorplay.zeros(2, 1, device=device)
     assert x.expand(2, 3).fill_(4).tolist() == [[4.0] * 3] * 2

@@ -98,6 +98,13 @@ def test_an_empty_graph_warns_once_at_each_place_and_replays() -> None:
     assert y.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_a_program_without_a_name_is_warned_too() -> None:
+    program = compile("with graphs.graph(cuda.CUDAGraph()):\n    pass", "a program", "exec")
+    with pytest.warns(UserWarning, match="the graph is empty") as warnings:
+        exec(program, {"graphs": graphs, "cuda": cuda})
+    assert [warning.filename for warning in warnings] == ["a program"]
+
+
 def test_a_warning_may_be_an_error_and_the_graph_is_captured() -> None:
     g = cuda.CUDAGraph()
     with pytest.raises(UserWarning, match="the graph is empty"), graphs.graph(g):

@@ -131,8 +131,10 @@ def test_what_cannot_be_graphed_is_refused() -> None:
     x = tp.zeros(2, device="cuda")
     with pytest.raises(DTypeError, match="got 5, expected a callable"):
         cuda.make_graphed_callables(5, (x,))
-    with pytest.raises(DTypeError, match="expected a tuple of tensors"):
+    with pytest.raises(DTypeError, match="got a Tensor as sample arguments, expected a tuple of tensors"):
         cuda.make_graphed_callables(tp.sin, x)  # type: ignore[arg-type]
+    with pytest.raises(DTypeError, match="got a list, expected a tuple of tuples of tensors"):
+        cuda.make_graphed_callables((tp.sin, tp.cos), [(x,), (x,)])  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match="got a tensor on cpu as a sample argument"):
         cuda.make_graphed_callables(tp.sin, (tp.zeros(2),))
     with pytest.raises(DTypeError, match="got 2 as a sample argument"):

@@ -101,9 +101,10 @@ def cpu(self: Tensor, non_blocking: builtins.bool = False) -> Tensor:
 
 def cuda(self: Tensor, device: DeviceLike | None = None, non_blocking: builtins.bool = False) -> Tensor:
     """The tensor on a CUDA device, the current one by default; `non_blocking` as in `to`."""
-    if isinstance(device, builtins.int) and not isinstance(device, builtins.bool):
-        device = Device("cuda", device)
-    return to(self, device=Device("cuda") if device is None else device, non_blocking=non_blocking)
+    named = Device(device) if isinstance(device, (str, Device)) else Device("cuda", device)
+    if named.type != "cuda":
+        raise InvalidArgumentError(f"cuda: got {named}, expected a cuda device")
+    return to(self, device=named, non_blocking=non_blocking)
 
 
 def float(self: Tensor) -> Tensor:

@@ -121,7 +121,9 @@ def make_graphed_callables(
     several = isinstance(callables, tuple)
     functions = callables if several else (callables,)
     samples = sample_args if several else (sample_args,)
-    if not isinstance(samples, tuple) or len(samples) != len(functions):
+    if not isinstance(samples, tuple):
+        raise DTypeError(f"make_graphed_callables: got a {type(samples).__name__}, expected a tuple of tuples of tensors")
+    if len(samples) != len(functions):
         raise InvalidArgumentError(
             f"make_graphed_callables: got {len(samples)} tuples of sample arguments for {len(functions)} callables"
         )
@@ -142,7 +144,8 @@ class _Graphed:
         if not callable(function):
             raise DTypeError(f"make_graphed_callables: got {function!r}, expected a callable")
         if not isinstance(sample, tuple):
-            raise DTypeError(f"make_graphed_callables: got sample arguments {sample!r}, expected a tuple of tensors")
+            name = type(sample).__name__
+            raise DTypeError(f"make_graphed_callables: got a {name} as sample arguments, expected a tuple of tensors")
         self.function, self.sample = function, sample
         self.buffers, self.structure = flatten(sample)
         for leaf in self.buffers:

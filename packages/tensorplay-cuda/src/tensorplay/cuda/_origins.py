@@ -51,7 +51,8 @@ def warn_program(text: str) -> None:
     else:
         place = frame.f_code.co_filename, frame.f_lineno
         registry = frame.f_globals.setdefault("__warningregistry__", {})
-        warnings.warn_explicit(text, UserWarning, *place, frame.f_globals.get("__name__"), registry)
+        module = frame.f_globals.get("__name__", "<string>")  # as `warn` has it; with None nothing is shown
+        warnings.warn_explicit(text, UserWarning, *place, module, registry)
 
 
 def listen(name: str, on: bool) -> None:
