@@ -192,6 +192,11 @@ def test_names_and_limits_that_are_none(name: Any, limit: Any, kind: type[Except
         cuda.memory_budget(name, limit)
 
 
+def test_a_budget_without_a_name_leaves_nothing_to_release() -> None:
+    with pytest.raises(TypeError, match="name"):
+        cuda.memory_budget()  # type: ignore[call-arg]
+
+
 def test_many_budgets() -> None:
     budgets = [cuda.memory_budget(f"budget {i}", i) for i in range(40)]
     assert {name: figures.limit for name, figures in cuda.memory_budgets().items()} == {

@@ -217,11 +217,14 @@ def test_another_variant_cannot_be_commanded() -> None:
     program = """
         from tensorplay.testing import emulated
         from tensorplay.errors import BackendUnavailableError
-        try:
-            emulated.reset()
-        except BackendUnavailableError as error:
-            print(error)
+        for call in (emulated.reset, lambda: emulated.used(0)):
+            try:
+                call()
+            except BackendUnavailableError as error:
+                print(error)
     """
-    said = run(program, TENSORPLAY_CUDA_RUNTIME="none")
-    assert "the emulated device is needed" in said
-    assert "TENSORPLAY_CUDA_RUNTIME=emulated" in said
+    said = run(program, TENSORPLAY_CUDA_RUNTIME="none").splitlines()
+    assert len(said) == 2
+    for line in said:
+        assert "the emulated device is needed" in line
+        assert "TENSORPLAY_CUDA_RUNTIME=emulated" in line

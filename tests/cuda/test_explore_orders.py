@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from helpers.races import RACES
 
 import tensorplay as tp
 from tensorplay import cuda
+from tensorplay.cuda._library import native
+from tensorplay.errors import BackendUnavailableError
 from tensorplay.testing import SeedError, emulated, explore_orders
 
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -52,3 +55,9 @@ def test_runs_begin_alike_and_leave_the_seed_as_it_was() -> None:
     assert len(begun) == 3
     assert len(set(begun)) == 1
     assert emulated._control().tp_emulated_seed() == before
+
+
+def test_on_a_gpu_the_emulated_device_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "choice", lambda: SimpleNamespace(variant="cuda13"))
+    with pytest.raises(BackendUnavailableError, match="got cuda13; set TENSORPLAY_CUDA_RUNTIME=emulated"):
+        explore_orders(lambda: None)

@@ -210,7 +210,8 @@ def test_a_device_call_raises_the_reason(setting: str) -> None:
         reason = tensorplay.cuda.unavailable_reason()
         for call in (tensorplay.cuda.current_stream, tensorplay.cuda.Stream, tensorplay.cuda.Event,
                      tensorplay.cuda.mem_get_info, lambda: tensorplay.empty(3, device="cuda"),
-                     tensorplay.ones(3).cuda, lambda: tensorplay.ones(3).to("cuda:0"), tensorplay.nn.Linear(2, 2).cuda):
+                     tensorplay.ones(3).cuda, lambda: tensorplay.ones(3).to("cuda:0"), tensorplay.nn.Linear(2, 2).cuda,
+                     tensorplay.cuda.memory._record_memory_history, tensorplay.cuda.sanitizer.enable):
             try:
                 call()
             except tensorplay.errors.BackendUnavailableError as error:

@@ -90,7 +90,7 @@ class memory_budget:  # noqa: N801 (used as a function)
         self._leave(scope)
 
     def __del__(self) -> None:
-        if self._budget is not None:
+        if getattr(self, "_budget", None) is not None:  # not there when __init__ was called wrongly
             if self._scope is not None:
                 self._leave(self._scope)  # or nobody could
             self._release(self._budget)

@@ -122,7 +122,8 @@ def make_graphed_callables(
     functions = callables if several else (callables,)
     samples = sample_args if several else (sample_args,)
     if not isinstance(samples, tuple):
-        raise DTypeError(f"make_graphed_callables: got a {type(samples).__name__}, expected a tuple of tuples of tensors")
+        name = type(samples).__name__
+        raise DTypeError(f"make_graphed_callables: got a {name}, expected a tuple of tuples of tensors")
     if len(samples) != len(functions):
         raise InvalidArgumentError(
             f"make_graphed_callables: got {len(samples)} tuples of sample arguments for {len(functions)} callables"

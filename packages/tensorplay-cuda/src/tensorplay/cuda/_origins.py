@@ -57,8 +57,8 @@ def warn_program(text: str) -> None:
 
 def listen(name: str, on: bool) -> None:
     """Says whether somebody of that name wants origins; C asks for none while nobody does."""
+    _set_hook(on or bool(_listeners - {name}))  # first: where no device can be used nobody listens
     (_listeners.add if on else _listeners.discard)(name)
-    _set_hook(bool(_listeners))
 
 
 def are_recorded() -> bool:

@@ -54,6 +54,7 @@ def explore_orders(fn: Callable[[], object], seeds: Iterable[int] = SEEDS) -> No
     BackendUnavailableError
         No emulated device serves.
     """
+    emulated._control()  # Elsewhere no run begins.
     gc.collect()  # What is dead already must not go amid a run.
     firsts = [cuda.Stream(index) for index in range(cuda.device_count())]
     for seed in seeds:

@@ -46,6 +46,7 @@ def _control() -> Any:
 
 def _device(device: int | None) -> int:
     """The device's number, -1 for all."""
+    _control()
     if device is None:
         return -1
     if not 0 <= device < device_count():
