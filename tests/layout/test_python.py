@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from tree import ACCELERATOR, CORE, CUDA, PACKAGES, python_sources
+from tree import ACCELERATOR, CORE, CUDA, PACKAGES, ROOT, python_sources
 
 
 def name_of(path: Path) -> str:
@@ -60,6 +61,22 @@ def test_no_modules_import_each_other() -> None:
     }
     assert below["tensorplay.cuda.graphs"] >= {"tensorplay.cuda._graph", "tensorplay.cuda._graphed"}
     TopologicalSorter(below).prepare()  # CycleError names the modules
+
+
+def rows() -> dict[str, int]:
+    """Module or folder of core: its row in the table of docs/design/layout.md."""
+    table = (ROOT / "docs" / "design" / "layout.md").read_text().partition("| modules | what |")[2]
+    named = re.findall(r"^\| (`.*?) \|", table, re.M)
+    return {word: row for row, words in enumerate(named) for word in re.findall(r"`(\w+)/?`", words)}
+
+
+@pytest.mark.parametrize("path", python_sources(CORE), ids=name_of)
+def test_core_imports_what_stands_above(path: Path) -> None:
+    own, known = module_of(path).split(".")[1], rows()
+    if own == "__init__":
+        return
+    found = {module.split(".")[1] for module in imports(path, at_once=True) if module.startswith("tensorplay.")}
+    assert not {module for module in found if known[module] > known[own]}
 
 
 @pytest.mark.parametrize("path", python_sources(CORE), ids=name_of)
