@@ -122,6 +122,40 @@ def test_empty_host_cache_waits_for_copies(emulated: None) -> None:
     assert cuda.host_memory_stats()["allocations.current"] == 0
 
 
+def test_empty_host_cache_waits_when_it_has_memory_to_release() -> None:
+    cuda.set_sync_debug_mode("error")
+    cuda.empty_host_cache()
+    tp.empty(5, pin_memory=True, device="cpu")
+    with pytest.raises(StateError, match="empty_host_cache"):
+        cuda.empty_host_cache()
+    cuda.set_sync_debug_mode("default")
+    cuda.empty_host_cache()
+
+
+def test_pinned_memory_waits_when_the_host_is_short(emulated: None) -> None:
+    def use(*, cached: bool) -> None:
+        cuda.set_sync_debug_mode("default")
+        cuda.empty_host_cache()
+        if cached:
+            tp.empty(5, pin_memory=True)
+        cuda.set_sync_debug_mode(mode)
+        with control.fail("cudaHostAlloc", error="cudaErrorMemoryAllocation"):
+            tp.empty(7 * 2**20, dtype=tp.uint8, pin_memory=True)
+
+    mode = "error"
+    use(cached=False)
+    with pytest.raises(StateError, match="pin_memory: would wait"):
+        use(cached=True)
+    assert cuda.host_memory_stats()["allocations.current"] == 1
+    mode = "warn"
+    with pytest.warns(UserWarning, match="pin_memory: waits for the device"):
+        use(cached=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(StateError, match="pin_memory: would wait"):
+            use(cached=True)
+
+
 def test_an_allocation_waits_when_memory_is_short(small: int) -> None:
     side = cuda.Stream()
 

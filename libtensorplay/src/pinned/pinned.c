@@ -5,6 +5,11 @@ tp__pinned_t tp__pinned = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char allocating[] = "pin_memory";
 
+/* Whether the host would wait for devices: for copies, or when memory goes back. Under the lock. */
+static bool waits_to_release(void) {
+  return (tp__pinned_waits() || tp__pinned.idle_nbytes > 0) && !tp__captures_underway();
+}
+
 /* ---- the order of attempts, under the lock ---- */
 
 /* A block, for a request for which there is no free one of its size; NULL on failure. */
@@ -12,6 +17,7 @@ static tp__pinned_block_t *obtain(size_t nbytes) {
   tp__pinned_settle(false);
   tp__pinned_block_t *block = tp__pinned_take(nbytes, false);
   if (!block && tp__pinned_obtain(nbytes, &block, allocating)) return NULL;
+  if (!block && waits_to_release() && tp__wait_note_locked(allocating)) return NULL;
   /* In a capture nothing goes back, and nothing is waited for. */
   for (int32_t wait = 0; !block && wait < 2 && !tp__captures_underway(); ++wait) {
     if (wait) tp__pinned_settle(true);
@@ -52,9 +58,13 @@ void *tp_pinned_alloc(size_t nbytes) {
     keep_to_bound();
   }
   pthread_mutex_unlock(&tp__pinned.lock);
+  tp_status_t told = tp__wait_tell_owed();
   if (!block) return NULL;
-  tp__order_alloc(tp__pinned_address(block), nbytes, NULL);
-  return tp__pinned_address(block);
+  char *address = tp__pinned_address(block);
+  tp__order_alloc(address, nbytes, NULL);
+  if (!told) return address;
+  tp_pinned_free(address);
+  return NULL;
 }
 
 void tp_pinned_free(void *address) {
@@ -95,7 +105,7 @@ tp_status_t tp_pinned_empty_cache(void) {
   TP_TRY(tp__device_check_process(operation));
   cudaError_t error = cudaSuccess;
   pthread_mutex_lock(&tp__pinned.lock);
-  bool waits = tp__pinned_waits() && !tp__captures_underway();
+  bool waits = waits_to_release();
   tp_status_t status = waits ? tp__wait_note_locked(operation) : TP_OK;
   if (!status) {
     if (waits) tp__pinned_settle(true);

@@ -20,8 +20,8 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
     """What happens when a call makes the program wait for a device: a hunt for waits that cost overlap.
 
     Waits are `synchronize` of everything, reading values (``item()``, ``tolist()``, ``cpu()``, shapes that depend on
-    values), copies between a device and pageable memory, `empty_cache` with memory to give back, and allocations that
-    find the memory short. For all threads of the process.
+    values), copies between a device and pageable memory, `empty_cache` and `empty_host_cache` with memory to give back,
+    and allocations that find the memory short, of a device or pinned. For all threads of the process.
 
     Parameters
     ----------
