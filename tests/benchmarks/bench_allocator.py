@@ -58,7 +58,7 @@ class Allocator:
 def compile_shared(command: list[str], folder: Path, name: str) -> ctypes.CDLL:
     """A shared library made by the compiler; subprocess.CalledProcessError has what it says."""
     target = folder / f"{name}.so"
-    subprocess.run([*command, "-O2", "-fPIC", "-shared", "-o", str(target)], check=True, capture_output=True, text=True)
+    subprocess.run([*command, "-O2", "-fPIC", "-shared", "-o", str(target)], check=True)
     return ctypes.CDLL(str(target))
 
 

@@ -56,8 +56,8 @@ def measure(library: Path | None, number: int, repeats: int) -> dict[str, float]
     if library is not None:
         from tensorplay.cuda import _native
 
-        kernels = _native._path
-        _native._path = lambda variant: library / kernels(variant).name
+        shipped = _native.library_of
+        _native.library_of = lambda variant: library / shipped(variant).name
     named = host_cost.names(tensorplay)
     found = {}
     for name, statement, _ in host_cost.CASES:
@@ -74,7 +74,7 @@ def compare(library: Path, rounds: int, number: int, repeats: int) -> None:
         for which, values in best.items():
             folder = [] if which == "with" else ["--library", str(library)]
             given = ["--measure", "--number", str(number), "--repeats", str(repeats), *folder]
-            done = subprocess.run([sys.executable, __file__, *given], check=True, capture_output=True, text=True)
+            done = subprocess.run([sys.executable, __file__, *given], check=True, stdout=subprocess.PIPE, text=True)
             measured: dict[str, float] = json.loads(done.stdout)
             values |= {name: min(ns, values.get(name, ns)) for name, ns in measured.items()}
     print(f"Host cost with the order checker, which is off, and without; ns per call, best of {rounds} processes")
