@@ -42,6 +42,28 @@ static void test_no_cached_memory_goes_back(void) {
   clear();
 }
 
+/* So an allocation is not refused for a wait either. */
+static void test_nobody_waits_for_uses_of_external_streams(void) {
+  cudaStream_t theirs;
+  CHECK_OK(tp__device_enter(0, "test"));
+  CHECK(cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking) == cudaSuccess);
+  tp_mempool_t *mempool = make();
+  tp__block_t *used = take(1000, tp_stream_default(0));
+  CHECK_OK(tp__alloc_record_stream(used, tp_stream_external(0, (uintptr_t)theirs)));
+  drop(used);
+  tp__capture_t *capture = begin(mempool, tp_stream_from_pool(0, 0));
+  int64_t waits = tp_emulated_call_count("cudaDeviceSynchronize", -1);
+  CHECK_OK(tp_wait_set_debug_mode(TP_WAIT_REFUSED));
+  tp__block_t *block = take(30 * TP_MiB, tp_stream_default(0));
+  CHECK(tp_emulated_call_count("cudaDeviceSynchronize", -1) == waits);
+  CHECK_OK(tp_wait_set_debug_mode(TP_WAIT_SILENT));
+  end(capture);
+  drop(block);
+  tp_mempool_release(mempool);
+  clear();
+  CHECK(cudaStreamDestroy(theirs) == cudaSuccess);
+}
+
 static void test_a_pool_that_nobody_needs_goes_when_captures_have_ended(void) {
   tp_stream_t *stream = tp_stream_from_pool(0, 0);
   tp_mempool_t *captured = make(), *dropped = make();
@@ -292,6 +314,7 @@ int main(void) {
   clear();
   test_other_streams_allocate_as_always();
   test_no_cached_memory_goes_back();
+  test_nobody_waits_for_uses_of_external_streams();
   test_a_pool_that_nobody_needs_goes_when_captures_have_ended();
   test_a_capture_keeps_its_pool();
   test_threads_caches_are_out_of_the_way();

@@ -105,8 +105,10 @@ static tp_status_t obtain(tp__heap_t *heap, const tp__request_t *request, tp__bl
   if (!capturing && (*out = take_over(heap, request, true))) return TP_OK;
 
   /* 4. Blocks that external streams used: waiting for the device costs less than memory from the driver. */
-  if (!capturing && heap->deferred_external) TP_TRY(tp__wait_note_locked(operation));
-  if (!capturing && tp__defer_wait_external(heap) && (*out = find_anywhere(heap, request))) return TP_OK;
+  if (!capturing && !tp__captures_underway() && heap->deferred_external) {
+    TP_TRY(tp__wait_note_locked(operation));
+    if (tp__defer_wait_external(heap) && (*out = find_anywhere(heap, request))) return TP_OK;
+  }
 
   /* 5. The driver, within the limit; above the threshold, old segments go first. */
   if (!tp__captures_underway()) TP_TRY(tp__collect_old(heap, operation));
