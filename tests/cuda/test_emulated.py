@@ -134,6 +134,9 @@ def test_orders_that_cannot_be_are_refused() -> None:
         pass
     with pytest.raises(ValueError, match="0 bytes"), control.capacity(0):
         pass
+    for value in (-1, 2**64):
+        with pytest.raises(ValueError, match=f"seed: got {value}, expected 0 to"), control.seed(value):
+            pass
     with pytest.raises(ValueError, match="-1 steps"), control.copy_delay(-1):
         pass
     with pytest.raises(IndexError, match="got 9"), control.capacity(1, device=9):

@@ -57,6 +57,11 @@ def test_runs_begin_alike_and_leave_the_seed_as_it_was() -> None:
     assert emulated._control().tp_emulated_seed() == before
 
 
+def test_what_is_no_seed_is_no_failing_order() -> None:
+    with pytest.raises(ValueError, match="seed: got -1"):
+        explore_orders(lambda: None, seeds=[-1])
+
+
 def test_on_a_gpu_the_emulated_device_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "choice", lambda: SimpleNamespace(variant="cuda13"))
     with pytest.raises(BackendUnavailableError, match="got cuda13; set TENSORPLAY_CUDA_RUNTIME=emulated"):

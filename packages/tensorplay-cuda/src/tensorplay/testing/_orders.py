@@ -59,14 +59,14 @@ def explore_orders(fn: Callable[[], object], seeds: Iterable[int] = SEEDS) -> No
     firsts = [cuda.Stream(index) for index in range(cuda.device_count())]
     for seed in seeds:
         _begin(firsts)
-        try:
-            with emulated.seed(seed), emulated.copy_delay(_DELAYS[seed % len(_DELAYS)]):
+        with emulated.seed(seed), emulated.copy_delay(_DELAYS[seed % len(_DELAYS)]):
+            try:
                 fn()
                 _finish()
-        except Exception as error:
-            name = getattr(fn, "__qualname__", repr(fn))
-            text = f"{name} failed with seed {seed}: {type(error).__name__}: {error}"
-            raise SeedError(text, seed) from error
+            except Exception as error:
+                name = getattr(fn, "__qualname__", repr(fn))
+                text = f"{name} failed with seed {seed}: {type(error).__name__}: {error}"
+                raise SeedError(text, seed) from error
 
 
 def _finish() -> None:

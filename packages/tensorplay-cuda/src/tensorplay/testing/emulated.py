@@ -182,8 +182,16 @@ def capacity(nbytes: int, device: int | None = None) -> Iterator[None]:
 
 @contextmanager
 def seed(value: int) -> Iterator[None]:
-    """Starts the sequence that decides which ready stream goes next; at the end, the former one anew."""
+    """Starts the sequence that decides which ready stream goes next; at the end, the former one anew.
+
+    Raises
+    ------
+    ValueError
+        For what is no integer of 64 bits without a sign.
+    """
     control = _control()
+    if not 0 <= value < 2**64:
+        raise ValueError(f"seed: got {value}, expected 0 to 2**64 - 1")
     before = control.tp_emulated_seed()
     control.tp_emulated_set_seed(value)
     try:
