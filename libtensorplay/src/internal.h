@@ -34,6 +34,8 @@
   } while (0)
 
 static inline int64_t tp__divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/* To a multiple of the unit. */
+static inline size_t tp__round_up(size_t nbytes, size_t unit) { return (nbytes + unit - 1) / unit * unit; }
 
 /* ---- error.c ---- */
 /* Fills the thread's slot with the text "operation: formatted" and returns status, so that

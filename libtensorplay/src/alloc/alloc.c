@@ -117,13 +117,13 @@ static size_t round_to_step(const tp_memory_settings_t *settings, size_t nbytes)
   int interval = nbytes < TP_MiB ? 0 : octave - 19;
   size_t n = settings->roundup_power2_divisions[interval < TP_ROUNDUP_INTERVALS ? interval : TP_ROUNDUP_INTERVALS - 1];
   size_t step = n > 1 && nbytes > n * TP_BLOCK_UNIT ? ((size_t)1 << octave) / n : TP_BLOCK_UNIT;
-  return (nbytes + step - 1) / step * step;
+  return tp__round_up(nbytes, step);
 }
 
 static size_t block_size(size_t nbytes) {
   const tp_memory_settings_t *settings = tp__settings();
   size_t rounded = settings->rounds_up ? round_to_step(settings, nbytes) : 0;
-  return rounded && rounded <= MAX_NBYTES ? rounded : (nbytes + TP_BLOCK_UNIT - 1) / TP_BLOCK_UNIT * TP_BLOCK_UNIT;
+  return rounded && rounded <= MAX_NBYTES ? rounded : tp__round_up(nbytes, TP_BLOCK_UNIT);
 }
 
 static tp__block_t *allocate(size_t nbytes, tp_stream_t *stream) {

@@ -22,8 +22,6 @@ bool tp__growing_serves(const tp__request_t *request) {
   return !owner->mempool->allocate && !(owner->mempool->flags & TP_MEMPOOL_NO_SPLIT);
 }
 
-static size_t round_up(size_t nbytes) { return (nbytes + TP_PAGE - 1) / TP_PAGE * TP_PAGE; }
-
 /* ---- where a request fits ---- */
 
 /* Bytes of a neighbour that the request's block may begin or end with. One that is large enough was passed over. */
@@ -36,7 +34,7 @@ static size_t usable(const tp__block_t *block, const tp__request_t *request) {
 static void look_at(tp__block_t *gap, const tp__request_t *request, tp__place_t *best) {
   size_t wanted = request->nbytes;
   size_t before = usable(gap->previous, request), after = usable(gap->next, request);
-  size_t front = round_up(wanted - before), back = round_up(wanted - after);
+  size_t front = tp__round_up(wanted - before, TP_PAGE), back = tp__round_up(wanted - after, TP_PAGE);
   size_t nbytes = front <= back ? front : back;
   if (nbytes > gap->nbytes) {
     if (before + gap->nbytes + after < wanted) return;
@@ -53,7 +51,7 @@ static size_t excess(const tp__heap_t *heap, const tp__request_t *request, size_
   size_t bound = most + most / SPARE_PART + SPARE_NBYTES;
   if (bound > heap->limit) bound = heap->limit;
   size_t reserved = (size_t)heap->stats[TP_STAT_reserved_bytes] + heap->asked + nbytes;
-  size_t found = reserved > bound ? round_up(reserved - bound) : 0;
+  size_t found = reserved > bound ? tp__round_up(reserved - bound, TP_PAGE) : 0;
   return found < nbytes ? found : nbytes;
 }
 
@@ -73,7 +71,7 @@ tp__place_t tp__growing_find(tp__heap_t *heap, const tp__request_t *request) {
       if (block->state == TP_BLOCK_GAP) look_at(block, request, &best);
     }
   }
-  if (!best.gap) best.nbytes = round_up(request->nbytes);
+  if (!best.gap) best.nbytes = tp__round_up(request->nbytes, TP_PAGE);
   best.movable = movable(heap, request, best.gap);
   best.moved = excess(heap, request, best.nbytes);
   if (best.moved > best.movable) best.moved = best.movable;
@@ -84,7 +82,7 @@ tp__place_t tp__growing_find(tp__heap_t *heap, const tp__request_t *request) {
 
 /* A segment that is one gap. */
 static tp_status_t reserve(tp__heap_t *heap, const tp__request_t *request, tp__segment_t **out, bool *out_refused) {
-  size_t total = tp__device_properties(heap->device)->total_memory, nbytes = round_up(total + total / 8);
+  size_t total = tp__device_properties(heap->device)->total_memory, nbytes = tp__round_up(total + total / 8, TP_PAGE);
   *out_refused = request->nbytes > nbytes;
   if (*out_refused) return TP_OUT_OF_MEMORY;
   tp__segment_t *segment = calloc(1, sizeof *segment);
@@ -182,7 +180,7 @@ tp_status_t tp__growing_obtain(tp__heap_t *heap, const tp__request_t *request, t
     /* Page after page, until the driver refuses one, takes milliseconds: it says beforehand what it has. */
     size_t free_nbytes, total;
     TP_TRY_CUDA(cudaMemGetInfo(&free_nbytes, &total), operation);
-    if (wanted > free_nbytes) place.moved += round_up(wanted - free_nbytes);
+    if (wanted > free_nbytes) place.moved += tp__round_up(wanted - free_nbytes, TP_PAGE);
     *out_refused = place.moved > place.movable;
     if (*out_refused) return TP_OUT_OF_MEMORY;
   }

@@ -8,7 +8,7 @@
 
 static tp__idle_t whole_pages(tp__block_t *first, const char *end) {
   char *base = first->segment->first->address;
-  size_t begin = ((size_t)(first->address - base) + TP_PAGE - 1) / TP_PAGE * TP_PAGE;
+  size_t begin = tp__round_up((size_t)(first->address - base), TP_PAGE);
   size_t stop = (size_t)(end - base) / TP_PAGE * TP_PAGE;
   return (tp__idle_t){.first = first, .begin = base + begin, .nbytes = stop > begin ? stop - begin : 0};
 }

@@ -53,8 +53,7 @@ static size_t segment_size(const tp__request_t *request) {
   const tp__private_pool_t *owner = request->pool->owner;
   bool whole = owner && owner->mempool->flags & TP_MEMPOOL_NO_SPLIT;
   if (!owner && !tp__settings()->caching) return request->nbytes;
-  return whole ? (size_t)tp__divide_up((int64_t)request->nbytes, TP_SEGMENT_UNIT) * TP_SEGMENT_UNIT
-               : tp__segment_size(request->nbytes);
+  return whole ? tp__round_up(request->nbytes, TP_SEGMENT_UNIT) : tp__segment_size(request->nbytes);
 }
 
 /* Whether the cache is worth giving back: not for a request that no device, or no limit, of this size would serve. */

@@ -4,12 +4,10 @@
 
 #include "growing.h"
 
-static size_t round_up(size_t nbytes, size_t unit) { return (nbytes + unit - 1) / unit * unit; }
-
 size_t tp__segment_size(size_t block_nbytes) {
   if (block_nbytes <= TP_SMALL_LIMIT) return TP_SMALL_SEGMENT;
   if (block_nbytes < TP_OWN_SEGMENT_LIMIT) return tp__settings()->large_segment_size;
-  return round_up(block_nbytes, TP_SEGMENT_UNIT);
+  return tp__round_up(block_nbytes, TP_SEGMENT_UNIT);
 }
 
 void tp__segment_link(tp__heap_t *heap, tp__segment_t *segment) {

@@ -21,7 +21,7 @@ size_t tp__pinned_round(size_t nbytes) {
   if (nbytes <= LEAST_NBYTES) return LEAST_NBYTES;
   size_t power = (size_t)1 << floor_log2(nbytes - 1);
   size_t step = nbytes <= SHARED_LIMIT ? larger(power / 4, LEAST_NBYTES) : larger(power / 16, PAGE_NBYTES);
-  return (nbytes + step - 1) / step * step;
+  return tp__round_up(nbytes, step);
 }
 
 /* Every rounded size has a class of its own, in the order of the sizes: they have five leading bits, and then zeros. */
