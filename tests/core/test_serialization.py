@@ -87,7 +87,7 @@ def entry(dtype: Any = "F32", shape: Any = (1,), places: Any = (0, 4)) -> dict[s
     [
         (b"", "its 0 bytes do not hold the header"),
         (b"something else entirely", "do not hold the header"),
-        (b"PK\3\4\0\0\x08\x08 by torch.save", "a ZIP archive, as torch.save writes them: write it with safetensors"),
+        (b"PK\3\4\0\0\x08\x08 by torch.save", "a ZIP archive, as torch.save writes: write it with safetensors"),
         ((2**63).to_bytes(8, "little") + b"{}", "do not hold the header"),
         (made(b"{")[:-1] + b"x", "its header is not in JSON"),
         (made(b"[" * 100_000), "its header is not in JSON"),

@@ -64,7 +64,7 @@ def read_header(contents: bytes | memoryview) -> dict[str, Entry]:
     length = int.from_bytes(contents[:PREFIX], "little")
     if len(contents) < PREFIX or length > min(_MOST, len(contents) - PREFIX):
         if contents[:4] == b"PK\3\4":
-            raise DamagedError("it is a ZIP archive, as torch.save writes them: write it with safetensors.torch.save_file")
+            raise DamagedError("it is a ZIP archive, as torch.save writes: write it with safetensors.torch.save_file")
         raise DamagedError(f"its {len(contents)} bytes do not hold the header that they announce")
     try:
         header = json.loads(bytes(contents[PREFIX : PREFIX + length]), object_pairs_hook=_once)
