@@ -185,3 +185,20 @@ def test_a_default_dtype_from_before_the_start_is_told(gpu: None) -> None:
         print(ones.exp().dtype)
     """)
     assert printed.split("\n") == ["tensorplay.float64 [1.1, 1.1]", "tensorplay.float16", ""]
+
+
+def test_what_a_start_that_fails_has_to_tell_is_told(gpu: None) -> None:
+    printed = fresh.run(
+        """
+        import tensorplay as tp
+        tp.set_default_dtype(tp.float64)
+        tp.manual_seed(7)
+        try:
+            tp.ones(2, device="cuda")
+        except tp.errors.InvalidArgumentError as error:
+            print(error)
+        print((tp.ones(2, dtype=tp.int64, device="cuda") / 3).dtype, tp.cuda.initial_seed())
+        """,
+        TENSORPLAY_CUDA_SANITIZER="yes",
+    )
+    assert printed == "TENSORPLAY_CUDA_SANITIZER: got 'yes', expected 0 or 1\ntensorplay.float64 7\n"

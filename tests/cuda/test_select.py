@@ -203,6 +203,21 @@ def test_variable_is_read_until_the_start_and_then_warns() -> None:
     ]
 
 
+def test_what_was_set_for_a_device_that_is_hidden_since_does_not_matter() -> None:
+    code = """
+        import os
+        import tensorplay as tp
+        from tensorplay import cuda
+        cuda.manual_seed_all(7)
+        for index in range(2):
+            cuda.memory.set_memory_limit(2**30, index)
+        os.environ["TENSORPLAY_EMULATED_DEVICES"] = "1"
+        print(tp.ones(2, device="cuda").tolist(), cuda.initial_seed(), cuda.memory.get_memory_limit())
+    """
+    out = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="emulated", TENSORPLAY_EMULATED_DEVICES="2")
+    assert out == f"[1.0, 1.0] 7 {2**30}\n"
+
+
 @pytest.mark.parametrize("setting", ["none", "sometimes"])
 def test_a_device_call_raises_the_reason(setting: str) -> None:
     code = """

@@ -70,7 +70,8 @@ def _wait(index: int, state: tuple[int, int]) -> bool:
 
 def _hand_over() -> None:
     for index, state in _waiting.items():
-        check(native.tp_generator_set_state(index, *state))
+        if index < native.tp_device_count():  # else it was hidden since
+            check(native.tp_generator_set_state(index, *state))
     _waiting.clear()
 
 

@@ -11,6 +11,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol, cast
@@ -96,8 +97,9 @@ class Starter:
         self._setting, self._choice, self._functions = setting, choice, functions
         native.is_started = True
         try:
-            for call in native.at_start:
-                call()
+            with ExitStack() as calls:  # each is made, also where one before it fails
+                for call in reversed(native.at_start):
+                    calls.callback(call)
         finally:
             native.__dict__.update(functions)
             del native.__dict__["__getattr__"]  # with it, Python would look up slowly what the module has

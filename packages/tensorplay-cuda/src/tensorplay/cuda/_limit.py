@@ -69,7 +69,8 @@ def checked(operation: str, nbytes: SupportsIndex) -> int:
 
 def _set_waiting() -> None:
     for index, number in _waiting.items():
-        check(native.tp_memory_set_limit(index, number))
+        if index < native.tp_device_count():  # else it was hidden since
+            check(native.tp_memory_set_limit(index, number))
     _waiting.clear()
 
 
