@@ -22,7 +22,8 @@ from .streams import Stream, pointer_of
 if TYPE_CHECKING:
     from tensorplay import Tensor
 
-_MODES = {"global": 0, "thread_local": 1, "relaxed": 2}  # TP_CAPTURE_*
+_GLOBAL, _THREAD_LOCAL, _RELAXED = 0, 1, 2  # TP_CAPTURE_GLOBAL, TP_CAPTURE_THREAD_LOCAL, TP_CAPTURE_RELAXED
+_MODES = {"global": _GLOBAL, "thread_local": _THREAD_LOCAL, "relaxed": _RELAXED}
 
 
 class CUDAGraph(Conditional):

@@ -10,7 +10,7 @@ from . import _origins, _processes
 from ._library import native, text_of
 
 NO_LIMIT = 2**64 - 1  # TP_NO_LIMIT
-REASONS = ("device", "limit", "budget")  # TP_SHORTAGE_*
+REASONS = ("device", "limit", "budget")  # by TP_SHORTAGE_*
 _SIZES = (
     "requested", "rounded", "device_free", "device_total", "others", "reserved", "allocated", "pending", "returnable",
     "private_pools", "largest_free",

@@ -11,7 +11,8 @@ from ._check import check
 from ._library import native, text_of
 from ._origins import warn_program
 
-_MODES = {"default": 0, "warn": 1, "error": 2}  # TP_WAIT_SILENT, TP_WAIT_TOLD, TP_WAIT_REFUSED
+_SILENT, _TOLD, _REFUSED = 0, 1, 2  # TP_WAIT_SILENT, TP_WAIT_TOLD, TP_WAIT_REFUSED
+_MODES = {"default": _SILENT, "warn": _TOLD, "error": _REFUSED}
 
 _mode = 0
 
@@ -48,7 +49,7 @@ def get_sync_debug_mode() -> int:
 
 
 def _apply() -> None:
-    if _mode == _MODES["warn"]:
+    if _mode == _TOLD:
         native.ffi.def_extern(name="wait_hook", error=0)(_warn)
         native.tp_wait_set_hook(native.wait_hook)
     check(native.tp_wait_set_debug_mode(_mode))
@@ -67,7 +68,7 @@ def _warn(operation: Any) -> int:
 def _stop() -> None:
     """No call may ask an interpreter that ends."""
     if _mode and native.is_started:
-        native.tp_wait_set_debug_mode(0)
+        native.tp_wait_set_debug_mode(_SILENT)
 
 
 native.at_start.append(_apply)
