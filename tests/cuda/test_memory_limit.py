@@ -68,3 +68,23 @@ def test_a_limit_may_be_set_before_first_use(emulated: None) -> None:
             print(error.reason, memory.get_memory_limit())
     """)
     assert printed == "4194304 False\nlimit 4194304\n"
+
+
+def test_a_limit_is_not_lost_where_another_thread_starts_the_library(gpu: None) -> None:
+    printed = fresh.run("""
+        import threading
+        from tensorplay import cuda
+
+        class Waiting(dict):
+            def __setitem__(self, index, limit):
+                starting = threading.Thread(target=cuda.init)
+                starting.start()
+                starting.join(0.2)
+                super().__setitem__(index, limit)
+
+        cuda._limit._waiting = Waiting()
+        cuda.memory.set_memory_limit(2**30)
+        cuda.init()
+        print(cuda.memory.get_memory_limit() == 2**30)
+    """)
+    assert printed == "True\n"

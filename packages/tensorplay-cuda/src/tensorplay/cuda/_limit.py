@@ -8,7 +8,7 @@ from typing import SupportsIndex
 from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from ._check import check
-from ._library import native
+from ._library import native, starter
 from ._shortage import NO_LIMIT
 from .device import DeviceArgument, device_index
 
@@ -40,10 +40,11 @@ def set_memory_limit(nbytes: SupportsIndex | None, device: DeviceArgument = None
     """
     index = device_index(device)
     number = NO_LIMIT if nbytes is None else checked("set_memory_limit", nbytes)
-    if native.is_started:
-        check(native.tp_memory_set_limit(index, number))
-    else:
-        _waiting[index] = number
+    with starter.lock:  # another thread may be starting
+        if not native.is_started:
+            _waiting[index] = number
+            return
+    check(native.tp_memory_set_limit(index, number))
 
 
 def get_memory_limit(device: DeviceArgument = None) -> int | None:
