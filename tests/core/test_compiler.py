@@ -47,6 +47,13 @@ def test_what_is_not_there() -> None:
         compiler.register_backend(3)  # type: ignore[type-var]
 
 
+def test_what_ships_a_backend_is_named_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "__path__", [])
+    monkeypatch.setattr(compiler.registry, "_registered", {})
+    with pytest.raises(InvalidArgumentError, match="there is none: tensorplay-cuda is not installed; type `python"):
+        compiler.compile(len)
+
+
 def test_a_shipped_module_is_imported_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shipped_here.py").write_text(
         "from tensorplay.compiler import register_backend\n"

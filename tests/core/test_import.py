@@ -89,3 +89,21 @@ def test_a_part_that_is_not_installed_is_named() -> None:
             assert "tensorplay-accelerator is not installed; type `python -m pip install" in str(error), error
         """
     )
+
+
+def test_parts_of_testing_that_are_not_installed_are_named() -> None:
+    run(
+        """
+        import sys
+        for module in ("_orders", "emulated"):
+            sys.modules[f"tensorplay.testing.{module}"] = None
+        for name in ("emulated", "explore_orders", "SeedError"):
+            try:
+                exec(f"from tensorplay.testing import {name}")
+            except ImportError as error:
+                start = f"tensorplay.testing.{name}: tensorplay-cuda is not installed; type `python -m pip install"
+                assert str(error).startswith(start), error
+            else:
+                raise AssertionError(name)
+        """
+    )

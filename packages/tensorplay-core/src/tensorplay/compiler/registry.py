@@ -7,8 +7,12 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .. import _wheels
 from ..errors import DTypeError, InvalidArgumentError
 from . import backends
+
+#: Of our distributions, the one that ships a backend.
+SHIPS = "tensorplay-cuda"
 
 #: Takes a callable and example inputs, returns a callable with the same meaning.
 CompilerBackend = Callable[..., Any]
@@ -59,8 +63,9 @@ def lookup_backend(backend: str | CompilerBackend) -> CompilerBackend:
     if backend not in _registered and backend in _shipped():
         importlib.import_module(f"{backends.__name__}.{backend}")
     if backend not in _registered:
-        known = ", ".join(list_backends()) or "none, no distribution that ships one is installed"
-        raise InvalidArgumentError(f"lookup_backend: got {backend!r}, expected one of: {known}")
+        known = ", ".join(list_backends())
+        expected = f"expected one of: {known}" if known else f"and there is none: {_wheels.not_installed(SHIPS)}"
+        raise InvalidArgumentError(f"lookup_backend: got {backend!r}, {expected}")
     return _registered[backend]
 
 
