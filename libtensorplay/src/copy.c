@@ -315,7 +315,8 @@ static tp_status_t check_host_copy(const tp_tensor_t *tensor, const void *host, 
 }
 
 /* queues: the copy may run after the call where tp__pinned_copy serves it. */
-static tp_status_t send(tp_tensor_t *target, const void *source, size_t nbytes, bool queues, const char *operation) {
+static tp_status_t send(tp_tensor_t *target, const void *source, size_t nbytes, bool queues) {
+  const char *operation = "copy_from_host";
   TP_TRY(check_host_copy(target, source, nbytes, queues, operation));
   TP_TRY(tp__check_target(target, operation));
   if (nbytes == 0) return TP_OK;
@@ -332,7 +333,8 @@ static tp_status_t send(tp_tensor_t *target, const void *source, size_t nbytes, 
   return status;
 }
 
-static tp_status_t fetch(const tp_tensor_t *source, void *target, size_t nbytes, bool queues, const char *operation) {
+static tp_status_t fetch(const tp_tensor_t *source, void *target, size_t nbytes, bool queues) {
+  const char *operation = "copy_to_host";
   TP_TRY(check_host_copy(source, target, nbytes, queues, operation));
   if (nbytes == 0) return TP_OK;
   tp_tensor_t *sent = tp_tensor_contiguous(source);
@@ -348,17 +350,17 @@ static tp_status_t fetch(const tp_tensor_t *source, void *target, size_t nbytes,
 }
 
 tp_status_t tp_tensor_copy_from_host(tp_tensor_t *target, const void *source, size_t nbytes) {
-  return send(target, source, nbytes, false, "copy_from_host");
+  return send(target, source, nbytes, false);
 }
 
 tp_status_t tp_tensor_queue_from_host(tp_tensor_t *target, const void *source, size_t nbytes) {
-  return send(target, source, nbytes, true, "copy_from_host");
+  return send(target, source, nbytes, true);
 }
 
 tp_status_t tp_tensor_copy_to_host(const tp_tensor_t *source, void *target, size_t nbytes) {
-  return fetch(source, target, nbytes, false, "copy_to_host");
+  return fetch(source, target, nbytes, false);
 }
 
 tp_status_t tp_tensor_queue_to_host(const tp_tensor_t *source, void *target, size_t nbytes) {
-  return fetch(source, target, nbytes, true, "copy_to_host");
+  return fetch(source, target, nbytes, true);
 }

@@ -48,11 +48,11 @@ def write(steps: Iterable[Step]) -> Iterator[str]:
         yield f"a {step.id} {step.nbytes} {step.stream}\n" if step.nbytes else f"f {step.id}\n"
 
 
-def from_snapshot(snapshot: dict[str, Any], device: int = 0) -> Iterator[Step]:
-    """The steps that a snapshot's history tells."""
+def from_snapshot(snapshot: dict[str, Any]) -> Iterator[Step]:
+    """The steps that a snapshot's history tells of device 0."""
     live: dict[int, int] = {}
     streams: dict[int, int] = {}
-    for number, entry in enumerate(snapshot["device_traces"][device]):
+    for number, entry in enumerate(snapshot["device_traces"][0]):
         if entry["action"] == "alloc" and entry["size"] > 0:
             live[entry["addr"]] = number
             yield Step(number, entry["size"], streams.setdefault(entry["stream"], len(streams)))

@@ -116,13 +116,13 @@ def test_staged_launches_draw_on(gpu: None) -> None:
         assert y.tolist() == expected[n]
 
 
-def draw_in_a_loop(rounds: int = 3) -> tuple[cuda.CUDAGraph, tensorplay.Tensor, tensorplay.Tensor]:
+def draw_in_a_loop() -> tuple[cuda.CUDAGraph, tensorplay.Tensor, tensorplay.Tensor]:
     """A graph that draws once before and three times in a loop; the first and the last number."""
     first, last = (tensorplay.zeros((), device="cuda") for _ in range(2))
     g = cuda.CUDAGraph()
     with graphs.graph(g):
         first.uniform_()
-        left = tensorplay.full((), rounds, device="cuda")
+        left = tensorplay.full((), 3, device="cuda")
         predicate = left > 0
         with g.while_(predicate):
             last.uniform_()

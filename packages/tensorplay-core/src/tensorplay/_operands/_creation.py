@@ -49,7 +49,7 @@ def from_host(array: np.ndarray[Any, Any], device: Device, non_blocking: bool = 
 def copy_from_host_(target: Tensor, array: np.ndarray[Any, Any], non_blocking: bool = False) -> None:
     """Values from an array."""
     _dtype.from_numpy("copy_", array.dtype)
-    _fits("copy_", array.shape, target)
+    _check_copy(array.shape, target)
 
 
 def to(tensor: Tensor, dtype: DType, device: Device) -> Spec:
@@ -59,7 +59,7 @@ def to(tensor: Tensor, dtype: DType, device: Device) -> Spec:
 
 def copy_(target: Tensor, source: Tensor) -> None:
     """Values from another tensor."""
-    _fits("copy_", source.shape, target)
+    _check_copy(source.shape, target)
 
 
 def fill_(target: Tensor, value: Scalar) -> None:
@@ -80,10 +80,10 @@ def _check_value(operation: str, value: Scalar, dtype: DType) -> None:
         raise InvalidArgumentError(f"{operation}: got the number {value} for dtype {dtype.name}, expected a real one")
 
 
-def _fits(operation: str, shape: tuple[int, ...], target: Tensor) -> None:
+def _check_copy(shape: tuple[int, ...], target: Tensor) -> None:
     """Refuses a source that does not broadcast to the target, and a target that cannot be written."""
     if not _shape.broadcasts_to(shape, target.shape):
         raise InvalidArgumentError(
-            f"{operation}: got a source of shape {shape}, expected one that broadcasts to {target.shape}"
+            f"copy_: got a source of shape {shape}, expected one that broadcasts to {target.shape}"
         )
-    check_target(operation, target)
+    check_target("copy_", target)
