@@ -21,10 +21,8 @@ def gpu() -> None:
 
 
 @pytest.fixture
-def two_gpus(gpu: None) -> None:
+def two_gpus(gpu: None, two_devices: tuple[str, str]) -> None:
     """Two devices."""
-    if cuda.device_count() < 2:
-        pytest.skip(f"two CUDA devices are needed, {cuda.device_count()} visible")
 
 
 @pytest.fixture

@@ -15,8 +15,6 @@ from tensorplay.cuda import graphs
 
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
 
-two_devices = pytest.mark.skipif(cuda.device_count() < 2, reason="needs two devices")
-
 
 @contextmanager
 def warned() -> Iterator[list[str]]:
@@ -29,8 +27,7 @@ def warned() -> Iterator[list[str]]:
     texts += [str(warning.message) for warning in found]
 
 
-@two_devices
-def test_work_on_another_device_is_named_with_both_devices() -> None:
+def test_work_on_another_device_is_named_with_both_devices(two_gpus: None) -> None:
     x = tensorplay.zeros(3, device="cuda:0")
     g = cuda.CUDAGraph()
     with warned() as texts, cuda.device(1), graphs.graph(g):
