@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_a_refusal_that_is_not_the_allocators_has_no_facts(emulated: None) -> No
 
 
 def test_the_error_names_the_places_that_hold_most(small: int) -> None:
-    before = empty(3 * MiB)
+    before = empty(3 * 2**10)
     memory._record_memory_history("state")
     try:
         most = [empty(10 * MiB), empty(12 * MiB)]  # the most
@@ -92,7 +93,8 @@ def test_the_error_names_the_places_that_hold_most(small: int) -> None:
     finally:
         memory._record_memory_history(None)
     (first, nbytes), (_, others) = caught.value.places.items()
-    assert (nbytes, others) == (22 * MiB, 3 * MiB)
+    assert (nbytes, others) == (22 * MiB, 3 * 2**10)
+    assert re.search(r" empty \(22\.00 MiB\), .* \(3\.00 KiB\)\.$", str(caught.value))
     assert first.startswith(empty.__code__.co_filename)
     del before, most
 

@@ -66,5 +66,13 @@ def _named(words: str, sizes: dict[str, int]) -> str:
     """A sentence about the largest of them."""
     if not sizes:
         return ""
-    named = [f"{name} ({nbytes / 2**20:.2f} MiB)" for name, nbytes in list(sizes.items())[:_MOST_NAMED]]
+    named = [f"{name} ({_size(nbytes)})" for name, nbytes in list(sizes.items())[:_MOST_NAMED]]
     return f" {words} {', '.join(named)}."
+
+
+def _size(nbytes: int) -> str:
+    """As C words it in the text before."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if nbytes >= 2**power:
+            return f"{nbytes / 2**power:.2f} {unit}"
+    return f"{nbytes} bytes"
