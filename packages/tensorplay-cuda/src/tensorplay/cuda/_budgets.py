@@ -10,6 +10,7 @@ from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 from ._check import check, not_null
 from ._library import native, text_of
 from ._limit import checked
+from ._owner import Owner
 from ._shortage import NO_LIMIT
 
 
@@ -33,7 +34,7 @@ class BudgetFigures(NamedTuple):
     limit: int | None
 
 
-class memory_budget:  # noqa: N801 (used as a function)
+class memory_budget(Owner):  # noqa: N801 (used as a function)
     """Context manager that counts the device memory which this thread allocates inside of it.
 
     A block counts in its budget until it is freed, wherever and whenever that is. Inside of another budget's block it

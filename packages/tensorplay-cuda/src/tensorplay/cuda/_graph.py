@@ -16,6 +16,7 @@ from ._conditional import Conditional, capturing
 from ._current import StreamContext
 from ._library import native
 from ._mempool import PoolId
+from ._owner import Owner
 from .device import CURRENT
 from .streams import Stream, pointer_of
 
@@ -26,7 +27,7 @@ _GLOBAL, _THREAD_LOCAL, _RELAXED = 0, 1, 2  # TP_CAPTURE_GLOBAL, TP_CAPTURE_THRE
 _MODES = {"global": _GLOBAL, "thread_local": _THREAD_LOCAL, "relaxed": _RELAXED}
 
 
-class CUDAGraph(Conditional):
+class CUDAGraph(Conditional, Owner):
     """Work that was captured, ready to run again.
 
     One object holds one capture, until `reset`. Tensors that a capture has made are overwritten by each replay.

@@ -16,6 +16,7 @@ from tensorplay.errors import DTypeError, InvalidArgumentError
 from ._check import check, failure, not_null
 from ._exchange import check_export
 from ._library import native
+from ._owner import Owner
 from .device import CURRENT, DeviceArgument, device_index
 
 _TIMING, _BLOCKING = 1, 2  # TP_EVENT_TIMING, TP_EVENT_BLOCKING
@@ -170,7 +171,7 @@ class ExternalStream(Stream):
         self._pointer = _external("ExternalStream", device_index(device), stream_ptr)
 
 
-class Event:
+class Event(Owner):
     """A point in a stream, which other streams and the host can wait for.
 
     CUDA's event is made by the first `record`, on the stream's device.
