@@ -159,6 +159,7 @@ static tp_status_t bind(tp_event_t *event, int32_t device) {
 
 tp_status_t tp_event_record(tp_event_t *event, tp_stream_t *stream) {
   int32_t device = tp_stream_device(stream);
+  TP_TRY(tp__device_check_process("event_record"));
   if (!cuda_of(event)) TP_TRY(bind(event, device));
   if (event->device != device) {
     return tp__error_set(TP_DEVICE, "event_record",

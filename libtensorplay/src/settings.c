@@ -4,7 +4,6 @@
  * The settings in force are a record that never changes; setting puts another in its place. Records are kept for the
  * life of the process, since another thread may be reading one, and a program makes few. */
 #include <ctype.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -35,9 +34,8 @@ static const tp_memory_settings_t defaults = {
 
 static record_t first;
 static _Atomic(record_t *) in_force = &first;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those who set */
 
-/* Why the variable was refused; empty when it was not, or since other settings are in force. Under the lock. */
+/* Why the variable was refused; empty when it was not, or since other settings are in force. */
 static char refusal[REASON_ROOM];
 static _Atomic bool refused;
 
@@ -301,11 +299,12 @@ tp_status_t tp_memory_set_settings(const char *text) {
     free(record);
     return tp__error_set(TP_INVALID_ARGUMENT, operation, "%s", reader.reason);
   }
-  pthread_mutex_lock(&lock);
+  /* Without a lock, which a thread that a forked child lacks could hold there. */
   record->before = atomic_load_explicit(&in_force, memory_order_relaxed);
-  atomic_store_explicit(&in_force, record, memory_order_release);
+  while (!atomic_compare_exchange_weak_explicit(&in_force, &record->before, record, memory_order_release,
+                                                memory_order_relaxed))
+    ;
   atomic_store_explicit(&refused, false, memory_order_relaxed);
-  pthread_mutex_unlock(&lock);
   return TP_OK;
 }
 

@@ -309,7 +309,8 @@ bool tp__stream_is_capturing(const tp_stream_t *stream) {
 
 int32_t tp_stream_is_capturing(const tp_stream_t *stream) {
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  if (!stream->cuda) return 0; /* the default stream never is, and must not be asked beside a capture */
+  /* The default stream never is, and must not be asked beside a capture. */
+  if (!stream->cuda || tp__device_is_inherited()) return 0;
   if (tp__captured_status(stream, &status)) (void)cudaGetLastError();
   return status != cudaStreamCaptureStatusNone;
 }
@@ -317,7 +318,7 @@ int32_t tp_stream_is_capturing(const tp_stream_t *stream) {
 _Atomic uint32_t tp__stream_unknown;
 
 uint64_t tp__stream_capture(const tp_stream_t *stream) {
-  if (!stream->cuda) return 0; /* the legacy default stream is never captured */
+  if (!stream->cuda || tp__device_is_inherited()) return 0; /* the legacy default stream is never captured */
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long id = 0;
   if (tp__captured_info(stream, &status, &id, NULL, NULL, NULL, NULL)) {

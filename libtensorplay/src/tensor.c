@@ -261,10 +261,12 @@ uintptr_t tp_tensor_storage(const tp_tensor_t *tensor) { return (uintptr_t)tenso
 size_t tp_tensor_storage_nbytes(const tp_tensor_t *tensor) { return tensor->storage->nbytes; }
 
 tp_status_t tp_tensor_record_stream(tp_tensor_t *tensor, tp_stream_t *stream) {
+  const char *operation = "record_stream";
   int32_t device = tp_stream_device(stream);
   if (device != tensor->device)
-    return tp__error_set(TP_DEVICE, "record_stream", "got a stream of device %d for a tensor on device %d",
-                         (int)device, (int)tensor->device);
+    return tp__error_set(TP_DEVICE, operation, "got a stream of device %d for a tensor on device %d", (int)device,
+                         (int)tensor->device);
+  TP_TRY(tp__device_check_process(operation));
   if (tensor->storage->foreign) return tp__foreign_record_stream(tensor->storage->foreign, stream);
   return tensor->storage->block ? tp__alloc_record_stream(tensor->storage->block, stream) : TP_OK;
 }

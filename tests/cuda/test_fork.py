@@ -171,3 +171,32 @@ def test_init_in_a_child_of_a_process_that_used_a_device_is_one_clear_error(gpu:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), tp.cuda.is_initialized())
     """
     assert fresh.run(code, PYTHONWARNINGS="default") == "3 True\n"
+
+
+def test_a_child_asks_for_nothing_under_a_lock_of_its_parent(emulated: None) -> None:
+    code = """
+    import os, signal
+    import tensorplay as tp
+    from tensorplay import cuda
+    from tensorplay.testing import emulated
+    x, side, g = tp.ones(3, device="cuda"), cuda.Stream(), cuda.CUDAGraph()
+    with cuda.graph(g):
+        x.add_(1)
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            refused = lambda: x.record_stream(side), side.record_event, cuda.sanitizer.enable
+            with emulated.calls() as calls:
+                for call in refused:
+                    try:
+                        call()
+                    except tp.AcceleratorError as error:
+                        assert "spawn" in str(error)
+                    else:
+                        os._exit(1)
+                cuda.manual_seed(4)  # of the capture it would be refused
+                assert not cuda.is_current_stream_capturing()
+            os._exit(sum(calls.values()))
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    fresh.run(code)

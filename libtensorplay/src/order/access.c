@@ -190,7 +190,7 @@ void tp__order_free(const void *memory) {
 }
 
 void tp__order_forget(const void *memory, size_t nbytes) {
-  if (!tp__order_is_on()) return;
+  if (!tp__order_is_on() || tp__device_is_inherited()) return;
   pthread_mutex_lock(&tp__order_lock);
   carve((uintptr_t)memory, (uintptr_t)memory + nbytes, NULL);
   pthread_mutex_unlock(&tp__order_lock);

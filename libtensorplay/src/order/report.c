@@ -45,8 +45,10 @@ tp_status_t tp__order_report(const tp_order_report_t *report) {
 }
 
 tp_status_t tp_order_set_mode(int32_t mode) {
+  const char *operation = "order_set_mode";
   if (mode < TP_ORDER_OFF || mode > TP_ORDER_COLLECT)
-    return tp__error_set(TP_INVALID_ARGUMENT, "order_set_mode", "got mode %d, expected one of TP_ORDER_*", (int)mode);
+    return tp__error_set(TP_INVALID_ARGUMENT, operation, "got mode %d, expected one of TP_ORDER_*", (int)mode);
+  TP_TRY(tp__device_check_process(operation));
   pthread_mutex_lock(&tp__order_lock);
   bool starts = mode && !tp__order_is_on(), stops = !mode && tp__order_is_on();
   if (starts) tp__order_reset_clocks();
@@ -61,6 +63,7 @@ tp_status_t tp_order_set_mode(int32_t mode) {
 void tp_order_last(tp_order_report_t *out) { *out = last; }
 
 int32_t tp_order_take(tp_order_report_t *out) {
+  if (tp__device_is_inherited()) return 0;
   pthread_mutex_lock(&tp__order_lock);
   bool found = taken_count < collected_count;
   if (found) *out = collected[taken_count++];

@@ -39,10 +39,10 @@ def enable(mode: Literal["error", "collect"] = "error") -> None:
         reports that `reports` gives, while the program goes on.
     """
     global _enabled
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise InvalidArgumentError(f"sanitizer.enable: got mode {mode!r}, expected one of {tuple(_MODES)}")
-    _origins.listen(__name__, True)
     check(native.tp_order_set_mode(_MODES[mode]))
+    _origins.listen(__name__, True)
     _enabled = True
 
 
