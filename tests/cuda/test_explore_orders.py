@@ -11,7 +11,7 @@ from helpers.races import RACES
 import tensorplay as tp
 from tensorplay import cuda
 from tensorplay.cuda._library import native
-from tensorplay.errors import BackendUnavailableError
+from tensorplay.errors import BackendUnavailableError, DTypeError
 from tensorplay.testing import SeedError, emulated, explore_orders
 
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -60,6 +60,14 @@ def test_runs_begin_alike_and_leave_the_seed_as_it_was() -> None:
 def test_what_is_no_seed_is_no_failing_order() -> None:
     with pytest.raises(ValueError, match="seed: got -1"):
         explore_orders(lambda: None, seeds=[-1])
+
+
+def test_a_coroutine_does_not_pass_without_running() -> None:
+    async def fails() -> None:
+        raise AssertionError
+
+    with pytest.raises(DTypeError, match="fails, whose calls only make coroutines, expected a plain function"):
+        explore_orders(fails)
 
 
 def test_on_a_gpu_the_emulated_device_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

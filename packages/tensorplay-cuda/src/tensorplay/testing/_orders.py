@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable
+from inspect import iscoroutinefunction
 
 from tensorplay import cuda
+from tensorplay.errors import DTypeError
 
 from . import emulated
 
@@ -53,8 +55,13 @@ def explore_orders(fn: Callable[[], object], seeds: Iterable[int] = SEEDS) -> No
         For the first seed under which the function, or work that it left behind, fails.
     BackendUnavailableError
         No emulated device serves.
+    DTypeError
+        `fn` is a coroutine function.
     """
     emulated._control()  # Elsewhere no run begins.
+    name = getattr(fn, "__qualname__", repr(fn))
+    if iscoroutinefunction(fn):
+        raise DTypeError(f"explore_orders: got {name}, whose calls only make coroutines, expected a plain function")
     gc.collect()  # What is dead already must not go amid a run.
     firsts = [cuda.Stream(index) for index in range(cuda.device_count())]
     for seed in seeds:
@@ -64,7 +71,6 @@ def explore_orders(fn: Callable[[], object], seeds: Iterable[int] = SEEDS) -> No
                 fn()
                 _finish()
             except Exception as error:
-                name = getattr(fn, "__qualname__", repr(fn))
                 text = f"{name} failed with seed {seed}: {type(error).__name__}: {error}"
                 raise SeedError(text, seed) from error
 
