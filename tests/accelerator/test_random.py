@@ -109,6 +109,11 @@ def test_what_is_no_state_is_refused_and_changes_nothing(here: Place, given: Any
     assert [kept.tolist() for kept in random.get_rng_state_all()] == [kept.tolist() for kept in before]
 
 
+def test_what_are_no_states_is_refused(place: Place) -> None:
+    with pytest.raises(DTypeError, match="^set_rng_state_all: got int, expected a sequence of states"):
+        random.set_rng_state_all(5)  # type: ignore[arg-type]
+
+
 def test_a_state_on_a_device_is_refused(here: Place) -> None:
     with pytest.raises(InvalidArgumentError, match="expected 16 bytes on the host"):
         random.set_rng_state(random.get_rng_state().to(here.type))

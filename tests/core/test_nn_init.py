@@ -168,6 +168,7 @@ def test_refusals() -> None:
         (lambda: init.dirac_(tensorplay.empty(3, 4, 1), groups=2), "divisor"),
         (lambda: init.orthogonal_(matrix[0]), "at least 2 dimensions"),
         (lambda: init.sparse_(matrix, 1.5), "sparsity=1.5"),
+        (lambda: init.calculate_gain(["relu"]), r"got \['relu'\], expected one of conv1d"),  # type: ignore[arg-type]
     ):
         with pytest.raises(InvalidArgumentError, match=words):
             call()

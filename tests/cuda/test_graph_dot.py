@@ -13,7 +13,7 @@ from helpers import dot
 import tensorplay
 from tensorplay import cuda
 from tensorplay.cuda import graphs
-from tensorplay.errors import StateError
+from tensorplay.errors import DTypeError, StateError
 
 pytestmark = pytest.mark.usefixtures("nothing_stays")
 
@@ -62,6 +62,8 @@ def test_a_dump_needs_no_preparation_and_changes_nothing(tmp_path: Path) -> None
         diamond.debug_dump(tmp_path / "1.dot")
         diamond.debug_dump(str(tmp_path / "1.dot"))
         graphs.export_dot(diamond, tmp_path / "2.dot")
+    with pytest.raises(DTypeError, match="export_dot: got Tensor, expected a CUDAGraph"):
+        graphs.export_dot(x, tmp_path / "3.dot")  # type: ignore[arg-type]
     assert (tmp_path / "1.dot").read_text() == (tmp_path / "2.dot").read_text()
     assert (diamond.raw_cuda_graph(), diamond.raw_cuda_graph_exec()) == handles
     for value in (0.0, 1.0):

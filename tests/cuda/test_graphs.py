@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from helpers import fresh
 
@@ -84,6 +86,13 @@ def test_reset_waits_for_live_tensors() -> None:
 def test_what_is_no_pool_is_refused(pool: object) -> None:
     with pytest.raises(DTypeError, match="expected a pool's id or a graph"):
         cuda.CUDAGraph().capture_begin(pool=pool, stream=cuda.Stream())
+    assert cuda.current_stream() == cuda.default_stream()
+
+
+@pytest.mark.parametrize("mode", ["local", 1, None, ["global"]])
+def test_what_is_no_mode_is_refused(mode: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="capture_begin: got mode .*, expected one of: 'global'"):
+        cuda.CUDAGraph().capture_begin(capture_error_mode=mode, stream=cuda.Stream())
     assert cuda.current_stream() == cuda.default_stream()
 
 

@@ -184,3 +184,11 @@ def test_what_is_no_pool_is_refused(tmp_path: Path) -> None:
         memory.CUDAPluggableAllocator(tmp_path / "none.so", "take", "give")
     with pytest.raises(tp.errors.InvalidArgumentError, match="no_such_function"):
         memory.CUDAPluggableAllocator("libc.so.6", "no_such_function", "free")
+    with pytest.raises(tp.errors.InvalidArgumentError, match="_handle"):
+        memory.CUDAPluggableAllocator("libc.so.6", "malloc", "_handle")  # which ctypes's object has
+    with pytest.raises(tp.errors.InvalidArgumentError, match="null"):
+        memory.CUDAPluggableAllocator("libc\0.so", "malloc", "free")
+    with pytest.raises(tp.errors.DTypeError, match="expected a path and two names"):
+        memory.CUDAPluggableAllocator("libc.so.6", "malloc", nothing)
+    with pytest.raises(tp.errors.DTypeError, match="memory_snapshot: got pool 5, expected a pair"):
+        memory.memory_snapshot(5)  # type: ignore[arg-type]

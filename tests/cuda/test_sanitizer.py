@@ -274,6 +274,8 @@ def test_off_watches_nothing_and_on_begins_anew(gpu: None) -> None:
 
 
 def test_unknown_mode_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"got mode \['raise'\], expected one of"):
+        sanitizer.enable(["raise"])  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="got mode 'loud', expected one of"):
         sanitizer.enable("loud")  # type: ignore[arg-type]
 

@@ -164,6 +164,9 @@ def test_what_is_refused_changes_nothing() -> None:
     for wrong in ([good, None, good], [good, 1.5, good]):
         with pytest.raises(DTypeError, match="stage_and_launch: got .*, expected a tensor"):
             g.stage_and_launch(statics, wrong)  # type: ignore[arg-type]
+    for no_list in (None, 5):
+        with pytest.raises(DTypeError, match="stage_and_launch: got .*, expected a sequence of tensors"):
+            g.stage_and_launch(statics, no_list)  # type: ignore[arg-type]
     assert all(static.sum().item() == 0 for static in statics)
 
 

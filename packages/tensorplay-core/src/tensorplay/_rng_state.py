@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,8 @@ def unpacked_all(states: Sequence[Any], count: int) -> list[tuple[int, int]]:
     DTypeError, InvalidArgumentError
         As `unpacked`, and another number of states.
     """
+    if not isinstance(states, Iterable):
+        raise DTypeError(f"set_rng_state_all: got {type(states).__name__}, expected a sequence of states")
     found = [unpacked(state) for state in states]
     if len(found) != count:
         raise InvalidArgumentError(

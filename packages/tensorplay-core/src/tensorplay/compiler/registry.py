@@ -60,9 +60,10 @@ def lookup_backend(backend: str | CompilerBackend) -> CompilerBackend:
     """
     if callable(backend):
         return backend
-    if backend not in _registered and backend in _shipped():
+    is_name = isinstance(backend, str)
+    if is_name and backend not in _registered and backend in _shipped():
         importlib.import_module(f"{backends.__name__}.{backend}")
-    if backend not in _registered:
+    if not is_name or backend not in _registered:
         known = ", ".join(list_backends())
         expected = f"expected one of: {known}" if known else f"and there is none: {_wheels.not_installed(SHIPS)}"
         raise InvalidArgumentError(f"lookup_backend: got {backend!r}, {expected}")

@@ -182,13 +182,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     param : float, optional
         The negative slope of ``"leaky_relu"``, 0.01 by default.
     """
-    if nonlinearity == "leaky_relu":
-        slope = 0.01 if param is None else param
-        return math.sqrt(2.0 / (1.0 + slope * slope))
-    if nonlinearity not in _GAINS:
-        known = ", ".join(sorted([*_GAINS, "leaky_relu"]))
-        raise InvalidArgumentError(f"calculate_gain: got {nonlinearity!r}, expected one of {known}")
-    return _GAINS[nonlinearity]
+    known = sorted([*_GAINS, "leaky_relu"])
+    if not isinstance(nonlinearity, str) or nonlinearity not in known:
+        raise InvalidArgumentError(f"calculate_gain: got {nonlinearity!r}, expected one of {', '.join(known)}")
+    if nonlinearity != "leaky_relu":
+        return _GAINS[nonlinearity]
+    slope = 0.01 if param is None else param
+    return math.sqrt(2.0 / (1.0 + slope * slope))
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:

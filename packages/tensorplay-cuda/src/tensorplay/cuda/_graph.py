@@ -74,7 +74,7 @@ class CUDAGraph(Conditional, Owner):
         StateError
             The graph is not empty, or the stream is the default stream or takes part in a capture.
         """
-        if capture_error_mode not in _MODES:
+        if not isinstance(capture_error_mode, str) or capture_error_mode not in _MODES:
             expected = ", ".join(map(repr, _MODES))
             raise InvalidArgumentError(f"capture_begin: got mode {capture_error_mode!r}, expected one of: {expected}")
         shared = None if pool is None else _pool_id(pool)
@@ -222,6 +222,8 @@ class CUDAGraph(Conditional, Owner):
 
 def export_dot(graph: CUDAGraph, path: str | PathLike[str]) -> None:
     """Writes a graph in the language DOT, as `CUDAGraph.debug_dump`."""
+    if not isinstance(graph, CUDAGraph):
+        raise DTypeError(f"export_dot: got {type(graph).__name__}, expected a CUDAGraph")
     encoded = fsencode(path)
     if b"\0" in encoded:
         raise InvalidArgumentError(f"debug_dump: got path {path!r}, expected one without null characters")

@@ -48,10 +48,11 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: b
         one consistent reading. ``frames`` (``filename``, ``line``, ``name``, innermost first) tell where an active
         block, or a segment, was asked for; where that is not known, a single frame says why.
     """
+    if mempool_id is not None and not isinstance(mempool_id, Iterable):
+        raise DTypeError(f"memory_snapshot: got pool {mempool_id!r}, expected a pair of numbers, or None")
     found, _ = _read(with_entries=False)
-    if mempool_id is None:
-        return found
-    return [segment for segment in found if segment["segment_pool_id"] == tuple(mempool_id)]
+    wanted = None if mempool_id is None else tuple(mempool_id)
+    return [segment for segment in found if wanted in (None, segment["segment_pool_id"])]
 
 
 def _record_memory_history(

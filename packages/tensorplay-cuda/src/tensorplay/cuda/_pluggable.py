@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from os import PathLike, fspath
 
-from tensorplay.errors import InvalidArgumentError
+from tensorplay.errors import DTypeError, InvalidArgumentError
 
 
 class CUDAPluggableAllocator:
@@ -33,11 +33,14 @@ class CUDAPluggableAllocator:
     __slots__ = ("_functions",)
 
     def __init__(self, path_to_so_file: str | PathLike[str], alloc_fn_name: str, free_fn_name: str) -> None:
+        names = alloc_fn_name, free_fn_name
+        if not isinstance(path_to_so_file, (str, PathLike)) or not all(isinstance(name, str) for name in names):
+            raise DTypeError(f"CUDAPluggableAllocator: got {path_to_so_file!r}, {names}, expected a path and two names")
         path = fspath(path_to_so_file)
         try:
             library = ctypes.CDLL(path)
-            found = [getattr(library, name) for name in (alloc_fn_name, free_fn_name)]
-        except (OSError, AttributeError) as error:
+            found = [library[name] for name in names]
+        except (OSError, AttributeError, ValueError) as error:
             raise InvalidArgumentError(f"CUDAPluggableAllocator: {path}: {error}") from None
         self._functions = tuple(ctypes.cast(function, ctypes.c_void_p).value for function in found)
 

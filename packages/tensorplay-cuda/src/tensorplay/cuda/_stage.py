@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorplay import _dispatch, _operands
-from tensorplay.errors import InvalidArgumentError, TensorPlayError
+from tensorplay.errors import DTypeError, InvalidArgumentError, TensorPlayError
 
 from ._check import check, failure
 from ._library import native
@@ -53,8 +53,15 @@ def refuse(static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
 
 def by_copies(graph: CUDAGraph, static_inputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
     """The same with tensors of other backends: each pair by `copy_`, in the order of the list."""
+    static_inputs, inputs = _listed(static_inputs), _listed(inputs)
     explain(static_inputs, inputs)
     check(native.tp_graph_follow(graph._pointer, native.NULL))  # an earlier launch may be reading them
     for static, fresh in zip(static_inputs, inputs, strict=True):
         _dispatch.copy_(static, fresh)
     graph.replay()
+
+
+def _listed(tensors: Any) -> list[Tensor]:
+    if not isinstance(tensors, Iterable):
+        raise DTypeError(f"{_OPERATION}: got {type(tensors).__name__}, expected a sequence of tensors")
+    return list(tensors)
