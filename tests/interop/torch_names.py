@@ -1,6 +1,7 @@
 """Writes docs/guide/torch_names.txt anew, for the torch that is installed: ``python tests/interop/torch_names.py``.
 
-A name is taken when torch documents it, or when tensorplay has it too; internals and old names are not. Remarks stay.
+A name is taken when torch documents it, or when tensorplay has it too; internals, symbolic numbers, and what is of
+quantized and sparse tensors only, are not. Remarks stay.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ sys.path.insert(0, str(ROOT / "docs" / "extensions"))
 from torch_names import ABSENT, LIST, Name, ours, sections  # noqa: E402 (the path is set above)
 
 INTERNAL = re.compile(
-    r"_.*|AVG|SUM|AggregationType|DispatchKey|Script.*|Sym.*|sym_.*|Tag|DisableTorch.*|.*_copy|.*_type_.*|parse_.*"
+    r"_.*|AVG|SUM|AggregationType|DispatchKey|Script.*|Sym.*|sym_.*|Tag|DisableTorch.*|(?!narrow_).*_copy|.*_type_.*|parse_.*"
     r"|import_ir.*|init_num_threads|thread_safe_generator|unify_type_list|quantized_.*|fake_quantize.*|native_.*"
-    r"|has_.*|handle_torch_function|boolean_dispatch|Optional|Union|.*_with_indices|hash_tensor|resolve_.*"
-    r"|segment_reduce|sspaddmm|hspmm|smm|set_warn_always|is_warn_always_enabled|get_device_module|typename|fork|wait"
-    r"|.+(Storage|Tensor)|cudaStatus|CudaError|DeferredCudaCallError|check_error|cudart|jiterator|default_generators"
-    r"|(max_)?memory_cached|reset_max_memory_.*|conv_tbc|(is_)?(ipu|xla|mtia|xpu|hpu)|is_(mps|vulkan)|q_.*|qscheme"
-    r"|streams|supports_capture|clip_grad_norm|parallel|Container|DataParallel"
+    r"|has_.*|handle_torch_function|boolean_dispatch|Optional|Union|.*_with_indices|hash_tensor"
+    r"|segment_reduce|sspaddmm|hspmm|smm|typename|fork|wait"
+    r"|.+(Storage|Tensor)|cudaStatus|CudaError|DeferredCudaCallError|default_generators"
+    r"|conv_tbc|(is_)?(ipu|xla|mtia|xpu|hpu)|is_(mps|vulkan)|q_.*|qscheme"
+    r"|streams|supports_capture|parallel|Container"
 )
 
 #: Kinds of parameters that say nothing of what is taken.
@@ -35,9 +36,11 @@ VARIABLE = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 #: What torch documents on pages, and not in a docstring.
 WITHOUT_DOCSTRINGS = {
-    "torch": "Generator Size Tensor abs accelerator amp autograd compiler cuda device distributions dtype fft finfo"
-    " iinfo jit layout linalg memory_format multiprocessing nn random relu sparse special tril",
+    "torch": "Generator Size Tensor abs accelerator amp autograd compiler cuda default_generator device distributions"
+    " dtype fft finfo iinfo jit layout linalg memory_format multiprocessing nn random relu sparse special tril",
+    "torch.Tensor": "index_reduce",
     "torch.accelerator": "graphs memory",
+    "torch.cuda": "comm gds green_contexts",
     "torch.cuda.Event": "cuda_event device",
     "torch.cuda.Stream": "cuda_stream device device_index",
     "torch.nn": "functional init utils",
@@ -52,7 +55,7 @@ def names(section: str, owner: Any) -> list[str]:
     if section == "torch":
         listed = {*listed, *(name for name, value in vars(owner).items() if is_dtype(name, value))}
     if section == "torch.nn":
-        listed = {*torch.nn.modules.__all__, "Buffer", "Parameter", "ParameterList"}
+        listed = {*torch.nn.modules.__all__, "Buffer", "DataParallel", "Parameter", "ParameterList"}
     if section == "torch.nn.init":
         listed = [name for name in listed if name.endswith("_") or name == "calculate_gain"]
     found = {name for name in listed if not INTERNAL.fullmatch(name) and is_told(section, owner, name)}
