@@ -192,6 +192,8 @@ def test_variable_is_read_until_the_start_and_then_warns() -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             print(cuda.device_count(), cuda.device_count(), cuda.unavailable_reason())
+            os.environ["TENSORPLAY_CUDA_RUNTIME"] = "emulated"
+            cuda.device_count()
         print([str(one.message) for one in caught])
     """
     out = fresh.run(code, TENSORPLAY_CUDA_RUNTIME="none", TENSORPLAY_EMULATED_DEVICES="2")

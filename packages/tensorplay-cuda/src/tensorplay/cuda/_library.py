@@ -50,7 +50,7 @@ class Starter:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._choice: _select.Choice | None = None
-        self._setting: str | None = None
+        self._settings: set[str | None] = set()  # that of the start, and those that were warned of
         self._functions: dict[str, Any] | None = None
 
     def choice(self) -> _select.Choice:
@@ -58,13 +58,13 @@ class Starter:
         if self._choice is None:
             return _select.choose()
         setting = os.environ.get(_select.VARIABLE)
-        if setting != self._setting:
+        if setting not in self._settings:
+            self._settings.add(setting)
             warnings.warn(
                 f"{_select.VARIABLE} became {setting!r} after {self._choice.variant} had been started: no effect",
                 RuntimeWarning,
                 stacklevel=4,
             )
-            self._setting = setting
         return self._choice
 
     def find(self, name: str) -> Any:
@@ -94,7 +94,7 @@ class Starter:
         module.bind(choice.variant)
         functions = {name: getattr(module.lib, name) for name in dir(module.lib)}
         functions |= {"ffi": module.ffi, "NULL": module.ffi.NULL}
-        self._setting, self._choice, self._functions = setting, choice, functions
+        self._settings, self._choice, self._functions = {setting}, choice, functions
         native.is_started = True
         try:
             with ExitStack() as calls:  # each is made, also where one before it fails
