@@ -113,7 +113,7 @@ static tp_status_t choose(const char *family, int32_t major, int32_t minor, cons
   if (*out_image) return TP_OK;
   return tp__error_set(TP_UNAVAILABLE, "launch",
                        "no image of the kernel family %s for compute capability %d.%d, and no PTX, in %s",
-                       family, (int)major, (int)minor, folder[0] ? folder : "a folder that was never set");
+                       family, (int)major, (int)minor, folder[0] ? folder : "none: call tp_kernels_set_path");
 }
 
 tp_status_t tp__image_find(const char *family, int32_t device, const void **out_image, size_t *out_nbytes) {

@@ -35,7 +35,7 @@ static void test_path(void) {
 }
 
 static void test_images(void) {
-  check_unavailable("never set");
+  check_unavailable("in none: call tp_kernels_set_path");
   CHECK_OK(tp_kernels_set_path(folder));
   check_unavailable("fill");
   check_unavailable("9.0");
