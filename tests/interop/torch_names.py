@@ -22,8 +22,8 @@ sys.path.insert(0, str(ROOT / "docs" / "extensions"))
 from torch_names import ABSENT, LIST, Name, ours, sections  # noqa: E402 (the path is set above)
 
 INTERNAL = re.compile(
-    r"_.*|AVG|SUM|AggregationType|DispatchKey|Script.*|Sym.*|sym_.*|Tag|DisableTorch.*|(?!narrow_).*_copy|.*_type_.*|parse_.*"
-    r"|import_ir.*|init_num_threads|thread_safe_generator|unify_type_list|quantized_.*|fake_quantize.*|native_.*"
+    r"_.*|AVG|SUM|AggregationType|DispatchKey|Script.*|Sym.*|sym_.*|Tag|DisableTorch.*|(?!narrow_).*_copy|.*_type_.*"
+    r"|parse_.*|import_ir.*|init_num_threads|thread_safe_generator|unify_type_list|quantized_.*|fake_quantize.*|native_.*"
     r"|has_.*|handle_torch_function|boolean_dispatch|Optional|Union|.*_with_indices|hash_tensor"
     r"|segment_reduce|sspaddmm|hspmm|smm|typename|fork|wait"
     r"|.+(Storage|Tensor)|cudaStatus|CudaError|DeferredCudaCallError|default_generators"
