@@ -23,8 +23,8 @@ from torch_names import ABSENT, LIST, Name, ours, sections  # noqa: E402 (the pa
 
 INTERNAL = re.compile(
     r"_.*|AVG|SUM|AggregationType|DispatchKey|Script.*|Sym.*|sym_.*|Tag|DisableTorch.*|(?!narrow_).*_copy|.*_type_.*"
-    r"|parse_.*|import_ir.*|init_num_threads|thread_safe_generator|unify_type_list|quantized_.*|fake_quantize.*|native_.*"
-    r"|has_.*|handle_torch_function|boolean_dispatch|Optional|Union|.*_with_indices|hash_tensor"
+    r"|parse_.*|import_ir.*|init_num_threads|thread_safe_generator|unify_type_list|quantized_.*|fake_quantize.*"
+    r"|native_.*|has_.*|handle_torch_function|boolean_dispatch|Optional|Union|.*_with_indices|hash_tensor"
     r"|segment_reduce|sspaddmm|hspmm|smm|typename|fork|wait"
     r"|.+(Storage|Tensor)|cudaStatus|CudaError|DeferredCudaCallError|default_generators"
     r"|conv_tbc|(is_)?(ipu|xla|mtia|xpu|hpu)|is_(mps|vulkan)|q_.*|qscheme"
