@@ -239,3 +239,15 @@ def test_nothing_stays_when_it_goes() -> None:
     assert cuda.memory_allocated() > before
     del manager
     assert cuda.memory_allocated() == before
+
+
+def test_memory_goes_back_when_it_is_cleared() -> None:
+    cuda.empty_cache()
+    before = cuda.memory_reserved()
+    manager = CudaGraphManager(lambda x: x + 1, warmup=0)
+    manager(tp.zeros(1000, device="cuda"))
+    cuda.synchronize()
+    manager.clear()
+    cuda.empty_cache()
+    assert cuda.memory_reserved() == before
+    assert manager(tp.ones(1000, device="cuda"))[0].item() == 2

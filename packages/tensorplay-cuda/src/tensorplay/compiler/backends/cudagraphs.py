@@ -114,7 +114,7 @@ class CudaGraphManager:
                 raise InvalidArgumentError(f"CudaGraphManager: got {name}={value!r}, expected an integer >= {least}")
         self._function, self._warmup, self._room = function, warmup, max_entries
         self._raises, self._clones = fullgraph, clone_outputs
-        self._pool: cuda.MemPool | None = None  # made by the first capture
+        self._pool: cuda.MemPool | None = None  # made by a capture
         self._sides: dict[int, cuda.Stream] = {}
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         kinds = ("warmups", "replays", "eager", "captures", "refusals", "renewals", "evictions")
@@ -168,9 +168,10 @@ class CudaGraphManager:
             return [entry.refusal for entry in self._entries.values() if entry.refusal is not None]
 
     def clear(self) -> None:
-        """Drops all signatures and graphs: the next calls begin anew. The counts stay."""
+        """Drops all signatures and graphs, and their memory: the next calls begin anew. The counts stay."""
         with self._lock:
             self._entries.clear()
+            self._pool = None
 
     # -- the ways of a call --------------------------------------------------------------------------
 
