@@ -10,7 +10,7 @@ import pytest
 from helpers.operands import DTYPES
 
 import tensorplay as tp
-from tensorplay.errors import DTypeError, ExchangeError, InvalidArgumentError
+from tensorplay.errors import DTypeError, ExchangeError, InvalidArgumentError, StateError
 
 
 class Array:
@@ -55,6 +55,38 @@ def test_interface_without_elements(shape: tuple[int, ...], strides: str | None,
     for address in (0, None, 12345):
         again = tp.asarray(Array(tensor, strides=steps, data=(address, False)))
         assert (again.shape, again.device.type, again.data_ptr()) == (shape, "cuda", 0)
+
+
+def test_nothing_is_asked_about_memory_without_elements(control: Any) -> None:
+    """A reader that asks CUDA where address 0 lies gets an error for it."""
+    slices = [tp.ones(4, 6, device="cuda")[1:1, ::2], tp.ones(9, device="cuda")[5:5:3]]
+    tp.cuda.synchronize()
+    with control.calls() as calls:
+        for tensor in slices:
+            array = Array(tensor)
+            assert array.__cuda_array_interface__["data"] == (0, False)
+            for again in (tp.asarray(array), tp.from_dlpack(tensor)):
+                assert (again.shape, again.dtype, again.device) == (tensor.shape, tensor.dtype, tensor.device)
+    assert calls["cudaPointerGetAttributes"] == calls["cudaEventRecord"] == 0
+
+
+def test_interface_in_a_capture(cuda: Any) -> None:
+    """An array of the captured stream, or of one that is forked from it, is taken; another one breaks nothing."""
+    outside, side, g = Array(tp.ones(3, device="cuda")), cuda.Stream(), cuda.CUDAGraph()
+    before = tp.asarray(outside)
+    cuda.synchronize()
+    with cuda.graph(g):
+        own = tp.asarray(Array(before + 1))
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            forked = Array(own + 1)
+        total = own + tp.asarray(forked) + before
+        with pytest.raises(StateError, match="takes no part in the capture: take the array before the capture begins"):
+            tp.asarray(outside)
+    for value in (1, 5):
+        before.fill_(value)
+        g.replay()
+        assert total.tolist() == [3 * value + 3] * 3
 
 
 def test_interface_keeps_its_object_alive(cuda: Any) -> None:

@@ -14,7 +14,7 @@ from helpers.operands import DTYPES
 
 import tensorplay as tp
 from tensorplay import _capsule
-from tensorplay.errors import AcceleratorError, DTypeError, ExchangeError, InvalidArgumentError
+from tensorplay.errors import AcceleratorError, DTypeError, ExchangeError, InvalidArgumentError, StateError
 
 api = ctypes.pythonapi
 NAME = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
@@ -182,6 +182,35 @@ def test_streams_that_mean_nothing(stream: Any, device: str) -> None:
 def test_the_host_has_no_streams(stream: int) -> None:
     with pytest.raises(InvalidArgumentError, match="expected None"):
         tp.ones(3).__dlpack__(stream=stream)
+
+
+def test_stream_2_is_the_per_thread_default_stream(cuda: Any) -> None:
+    tensor = tp.arange(3, device="cuda")
+    if tp._plugins.get("cuda").describe()["variant"] == "emulated":  # which has none
+        with pytest.raises(AcceleratorError, match="invalid resource handle"):
+            tensor.__dlpack__(stream=2)
+        return
+    capsule = tensor.__dlpack__(stream=2)
+    cuda.ExternalStream(2).synchronize()
+    assert tp.from_dlpack(capsule).tolist() == [0, 1, 2]
+
+
+def test_an_exchange_in_a_capture(cuda: Any) -> None:
+    """It works on the captured stream; what would break the capture is refused, and does not."""
+    tensor, g = tp.ones(3, device="cuda"), cuda.CUDAGraph()
+    cuda.synchronize()
+    with cuda.graph(g):
+        doubled = tensor * 2
+        taken = [tp.from_dlpack(given) for given in (tensor, doubled, Producer(tensor))]
+        taken += [tp.from_dlpack(doubled.__dlpack__(stream=n)) for n in (-1, cuda.current_stream().cuda_stream)]
+        total = sum(taken[1:], taken[0])
+        for stream in (None, 1):
+            with pytest.raises(StateError, match="give stream= as that stream's number, or -1 for no order"):
+                doubled.__dlpack__(stream=stream)
+    for value in (1, 5):
+        tensor.fill_(value)
+        g.replay()
+        assert total.tolist() == [8 * value] * 3
 
 
 def test_memory_goes_to_the_host_as_a_copy() -> None:

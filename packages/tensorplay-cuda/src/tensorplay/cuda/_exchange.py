@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorplay import _capsule, _dtype
 from tensorplay._tensor import Tensor
-from tensorplay.errors import DTypeError, ExchangeError, InvalidArgumentError
+from tensorplay.errors import DTypeError, ExchangeError, InvalidArgumentError, StateError
 
 from . import _driver
 from ._check import check, not_null
@@ -98,8 +98,18 @@ class Exchange(Views):
         made = self.wrap(not_null(impl))
         if stream is not None and made.numel():
             index = native.tp_tensor_device(impl)
-            check(native.tp_stream_wait_stream(not_null(native.tp_stream_current(index)), _stream(index, stream)))
+            _wait(not_null(native.tp_stream_current(index)), _stream(index, stream))
         return made, _READ_ONLY if is_read_only else 0
+
+
+def _wait(current: Any, other: Any) -> None:
+    """The current stream comes behind the producer's."""
+    if current != other and native.tp_stream_is_capturing(current) and not native.tp_stream_is_capturing(other):
+        raise StateError(
+            "__cuda_array_interface__: the current stream is being captured, and cannot wait for the array's stream, "
+            "which takes no part in the capture: take the array before the capture begins"
+        )
+    check(native.tp_stream_wait_stream(current, other))
 
 
 def _stream(index: int, number: int) -> Any:
