@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import pytest
+from helpers import fresh
 
 import tensorplay
 from tensorplay import _plugins, accelerator
@@ -89,6 +90,33 @@ def test_cached_memory_is_given_back(here: Place) -> None:
     assert accelerator.memory_reserved() == before
     free, total = accelerator.get_memory_info()
     assert 0 < free <= total
+
+
+def test_questions_before_first_use_start_nothing(here: Place) -> None:
+    if here.type == "fake":
+        pytest.skip("the other process has only what is installed")
+    program = f"""
+        import tensorplay
+        from tensorplay import accelerator, cuda
+        names = list(accelerator.memory_stats())
+        for device in (None, 0, "{here.type}", "{here.type}:0", tensorplay.device("{here.type}", 0)):
+            for ask in (
+                accelerator.memory_allocated, accelerator.max_memory_allocated,
+                accelerator.memory_reserved, accelerator.max_memory_reserved,
+            ):
+                assert ask(device) == 0
+            assert list(accelerator.memory_stats(device)) == names
+            assert not any(accelerator.memory_stats(device).values())
+            assert accelerator.reset_peak_memory_stats(device) is None
+            assert accelerator.reset_accumulated_memory_stats(device) is None
+            free, total = accelerator.get_memory_info(device)
+            assert 0 < free <= total
+        assert accelerator.empty_cache() is accelerator.empty_host_cache() is None
+        assert not cuda.is_initialized()
+        x = tensorplay.ones(3, device="{here.type}")
+        print(list(accelerator.memory_stats()) == names)
+    """
+    assert fresh.run(program, TENSORPLAY_ACCELERATOR=None) == "True\n"
 
 
 def test_without_an_accelerator_nothing_is_allocated(nothing: None) -> None:

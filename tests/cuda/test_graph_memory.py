@@ -12,7 +12,8 @@ from tensorplay.errors import StateError
 pytestmark = pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device")
 
 
-def test_pinned_memory_of_a_graph_stays_until_the_graph_is_gone() -> None:
+@pytest.mark.parametrize("ending", ["reset", "dropped"])
+def test_pinned_memory_of_a_graph_stays_until_the_graph_is_gone(ending: str) -> None:
     sent = tensorplay.arange(500).pin_memory()
     x = tensorplay.zeros(500, dtype=sent.dtype, device="cuda")
     before = cuda.host_memory_stats()["active_requests.current"]
@@ -31,7 +32,10 @@ def test_pinned_memory_of_a_graph_stays_until_the_graph_is_gone() -> None:
         assert received.tolist() == list(range(0, 1000, 2))
     del others
     assert cuda.host_memory_stats()["active_requests.current"] == before + 1
-    g.reset()
+    if ending == "reset":
+        g.reset()
+    else:
+        del g
     assert cuda.host_memory_stats()["active_requests.current"] == before
     assert received[1].item() == 2
 

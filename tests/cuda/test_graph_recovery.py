@@ -30,6 +30,14 @@ def copy_to_the_host() -> None:
     tensorplay.ones(5, device="cuda").cpu()
 
 
+def check_eager_work(captured: cuda.Stream) -> None:
+    """Neither the stream that was captured nor the default one is in a capture, and both work."""
+    for stream in (captured, cuda.default_stream()):
+        with cuda.stream(stream):
+            assert not graphs.is_current_stream_capturing()
+            assert tensorplay.arange(5, device="cuda").sum().item() == 10
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
@@ -50,22 +58,21 @@ def test_memory_of_a_failed_capture_comes_back(call: Callable[[], None], kind: t
     del kept, caught
     cuda.empty_cache()
     assert cuda.memory_reserved() == reserved
-    for stream in (captured, cuda.default_stream()):
-        with cuda.stream(stream):
-            assert not graphs.is_current_stream_capturing()
-            assert tensorplay.arange(5, device="cuda").sum().item() == 10
+    check_eager_work(captured)
     check_capture(g)
 
 
 def test_memory_that_runs_out_in_a_capture(small: int) -> None:
     g, reserved = cuda.CUDAGraph(), cuda.memory_reserved()
-    with pytest.raises(OutOfMemoryError) as caught, graphs.graph(g):
+    with pytest.raises(OutOfMemoryError) as caught, graphs.graph(g):  # noqa: PT012
+        captured = cuda.current_stream()
         kept = [tensorplay.ones(1_000_000, device="cuda") for _ in range(100)]
     assert caught.value.is_capturing
     assert "kept" not in locals()
     del caught
     cuda.empty_cache()
     assert cuda.memory_reserved() == reserved
+    check_eager_work(captured)
     check_capture(g)
 
 

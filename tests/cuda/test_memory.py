@@ -65,6 +65,35 @@ def test_peak_reset_of_one_device_leaves_the_other(two_gpus: None) -> None:
     assert cuda.max_memory_allocated(1) == cuda.memory_allocated(1)
 
 
+def test_peak_reset_of_reserved_memory_keeps_what_is_held(two_gpus: None) -> None:
+    for index in (0, 1):  # Device 0 is the current one.
+        gc.collect()
+        cuda.empty_cache()
+        start = cuda.memory_reserved(index)
+        held = empty(16 * MiB, index)
+        cuda.reset_peak_memory_stats(index)
+        assert cuda.max_memory_reserved(index) == cuda.memory_reserved(index) == start + 16 * MiB
+        more = empty(12 * MiB, index)
+        del more
+        cuda.empty_cache()
+        assert cuda.max_memory_reserved(index) == start + 28 * MiB
+        assert cuda.memory_reserved(index) == start + 16 * MiB
+        del held
+
+
+def test_peak_reset_leaves_what_is_counted_alone(gpu: None) -> None:
+    held = empty(MiB)
+    with pytest.raises(tp.OutOfMemoryError):
+        empty(2**50)
+    before = cuda.memory_stats()
+    cuda.reset_peak_memory_stats()
+    after = cuda.memory_stats()
+    assert before["num_ooms"] > 0
+    assert before["num_device_alloc"] > 0
+    assert [name for name in after if after[name] != before[name] and not name.endswith(".peak")] == []
+    del held
+
+
 def test_accumulated_reset_keeps_current_and_peak(gpu: None) -> None:
     held = empty(MiB)
     before = cuda.memory_stats()
@@ -171,10 +200,20 @@ QUESTIONS = """
     print(native.is_started and any(native.tp_device_is_started(i) for i in range(cuda.device_count())))
 """
 
+USED = """
+    before = cuda.memory_stats(), cuda.host_memory_stats()
+    held = tp.ones(1, device="cuda"), tp.ones(1, pin_memory=True)
+    print([list(stats) for stats in before] == [list(cuda.memory_stats()), list(cuda.host_memory_stats())])
+"""
+
 
 @pytest.mark.parametrize("variant", ["emulated", "none"])
 def test_every_question_has_an_answer_before_first_use(variant: str) -> None:
     assert fresh.run(QUESTIONS, TENSORPLAY_CUDA_RUNTIME=variant) == "False\n"
+
+
+def test_statistics_have_the_same_names_before_first_use(emulated: None) -> None:
+    assert fresh.run(QUESTIONS + USED) == "False\nTrue\n"
 
 
 @pytest.mark.parametrize(("executable", "starts"), [("sys.executable", False), ("''", True), ("'/nonexistent'", True)])

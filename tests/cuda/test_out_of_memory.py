@@ -74,6 +74,25 @@ def test_fragmentation_shows_in_the_figures_and_in_the_advice(small: int) -> Non
     walls.clear()
 
 
+def test_memory_that_streams_still_use_is_told(small: int) -> None:
+    """In a capture, where nobody waits for them."""
+    x, g, side = tp.zeros(3, device="cuda"), cuda.CUDAGraph(), cuda.Stream()
+    used = empty(20 * MiB)
+    side.wait_stream(cuda.current_stream())
+    with control.hold(side):
+        with cuda.stream(side):
+            used.fill_(1)
+        used.record_stream(side)
+        with cuda.graph(g, stream=cuda.Stream(), capture_error_mode="relaxed"):
+            x.add_(1)
+            del used
+            with pytest.raises(tp.OutOfMemoryError, match=r"Streams still use 20\.00 MiB that were dropped") as caught:
+                empty(50 * MiB)
+    assert (caught.value.pending, caught.value.is_capturing) == (20 * MiB, True)
+    found = empty(50 * MiB)
+    del found
+
+
 def test_a_refusal_that_is_not_the_allocators_has_no_facts(emulated: None) -> None:
     a = tp.ones(4, device="cuda")
     with control.fail("cudaLaunchKernel", 1, "cudaErrorMemoryAllocation"), pytest.raises(tp.OutOfMemoryError) as caught:

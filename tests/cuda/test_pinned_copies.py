@@ -62,6 +62,14 @@ def test_a_result_on_the_host_is_pinned_and_must_be_waited_for(
             assert arrived.tolist() == expected.tolist()
 
 
+def test_a_result_without_elements_is_waited_for_by_nobody(emulated: None) -> None:
+    for shape in ((0,), (3, 0)):
+        x = tp.zeros(shape, dtype=tp.int32, device="cuda")
+        with held_stream():
+            arrived = x.to("cpu", tp.float64, non_blocking=True)
+            assert (arrived.shape, arrived.dtype, arrived.is_pinned()) == (shape, tp.float64, False)
+
+
 def test_a_dropped_result_keeps_its_memory_until_it_was_written(emulated: None) -> None:
     x = filled(7, device="cuda")
     with held_stream():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -41,6 +42,12 @@ def test_priority_is_clamped_and_told(gpu: None, priority: int) -> None:
     least, greatest = cuda.Stream(priority=10**6).priority, cuda.Stream(priority=-(10**6)).priority
     assert greatest <= least == 0
     assert cuda.Stream(priority=priority).priority == min(max(priority, greatest), least)
+
+
+def test_priorities_are_those_of_every_device(two_gpus: None) -> None:
+    for priority in (0, -1, -5, 100):
+        assert cuda.Stream(1, priority).priority == cuda.Stream(0, priority).priority
+    assert cuda.current_device() == 0
 
 
 @pytest.mark.parametrize("priority", [True, 0.5, "high", None])
@@ -97,6 +104,19 @@ def test_an_external_stream_by_its_other_name(gpu: None) -> None:
     assert found == stream
 
 
+def test_an_external_stream_is_its_owners_to_destroy(emulated: None) -> None:
+    stream = cuda.Stream()
+    with control.calls() as calls:
+        for _ in range(3):
+            found = cuda.ExternalStream(stream.cuda_stream)
+            with found, cuda.stream(found):
+                tp.ones(3, device="cuda").record_stream(found)
+            del found
+            gc.collect()
+        stream.synchronize()
+    assert calls["cudaStreamDestroy"] == 0
+
+
 def test_stream_context_of_another_device_puts_back_both(two_gpus: None) -> None:
     first, second, before = cuda.Stream(0), cuda.Stream(1), cuda.Stream(1)
     cuda.set_stream(before)
@@ -120,6 +140,20 @@ def test_queries_leave_the_current_device(two_gpus: None) -> None:
     stream = cuda.default_stream(1)
     assert stream.query()
     stream.synchronize()
+    assert cuda.current_device() == 0
+
+
+def test_queries_ask_the_streams_own_device(two_gpus: None, emulated: None) -> None:
+    x = tp.zeros(3, device="cuda:1")
+    stream = cuda.default_stream(1)
+    with control.hold(stream):
+        x.add_(1)
+        assert not stream.query()
+        assert cuda.default_stream().query()
+        cuda.default_stream().synchronize()
+        assert not stream.query()
+        stream.synchronize()
+        assert stream.query()
     assert cuda.current_device() == 0
 
 

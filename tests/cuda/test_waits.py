@@ -54,7 +54,16 @@ NONE: dict[str, Callable[[tp.Tensor], Any]] = {
     "never_recorded": lambda x: cuda.Event().synchronize(),
     "statistics": lambda x: cuda.memory_stats(),
     "pinned_to_device": lambda x: tp.ones(3).pin_memory().to("cuda", non_blocking=True),
+    "to_pinned": lambda x: x.to("cpu", non_blocking=True),
+    "sums and products": lambda x: (x.view(1, 3) @ x.view(3, 1)).sum(),
+    "sort": lambda x: x.sort(),
+    "random": lambda x: tp.multinomial(x, 2),
+    "index": lambda x: x[x.long()],
+    "seed": lambda x: cuda.manual_seed(1),
+    "snapshot": lambda x: cuda.memory_snapshot(),
 }
+# What waits in CUDA.
+WAITING = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cudaFree", "cudaFreeHost")
 
 
 @pytest.mark.parametrize("name", WAITS)
@@ -79,6 +88,15 @@ def test_what_does_not_wait_is_not_refused(name: str) -> None:
     x = tp.ones(3, device="cuda")
     cuda.set_sync_debug_mode("error")
     NONE[name](x)
+
+
+@pytest.mark.parametrize("name", NONE)
+def test_what_is_not_refused_does_not_wait(name: str, emulated: None) -> None:
+    x = tp.ones(3, device="cuda")
+    NONE[name](x)  # The first call may load kernels.
+    with control.calls() as calls:
+        NONE[name](x)
+    assert [call for call in WAITING if calls[call]] == []
 
 
 def test_empty_cache_waits_when_it_has_memory_to_release() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -67,3 +68,22 @@ def test_a_trace_is_replayed(device: str, tmp_path: Path) -> None:
     trace = tmp_path / "least.txt"
     trace.write_text("a 1 1024 0\nf 1\n")
     assert "\nleast " in printed("replay_trace", str(trace))
+
+
+def test_a_snapshots_history_is_a_trace(tmp_path: Path) -> None:
+    """torch's snapshots have these entries, and more keys."""
+    entries = [
+        ("segment_alloc", 4096, 2 << 20, 0),
+        ("free_requested", 512, 100, 0),  # allocated before the history begins
+        ("alloc", 4096, 1000, 0),
+        ("alloc", 8192, 3000, 77),
+        ("free_requested", 4096, 1000, 0),
+        ("free_completed", 4096, 1000, 0),
+        ("alloc", 4096, 500, 0),
+        ("oom", 0, 9, 0),
+    ]
+    history = [dict(zip(("action", "addr", "size", "stream"), entry, strict=True)) for entry in entries]
+    (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [history]}))
+    command = [sys.executable, str(FOLDER / "traces.py"), str(tmp_path / "snapshot.pickle")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "a 2 1000 0\na 3 3000 1\nf 2\na 6 500 0\n"
