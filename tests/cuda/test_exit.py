@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from helpers import fresh
+
+from tensorplay.cuda import _native
 
 EXITS = int(os.environ.get("TENSORPLAY_EXITS", "3"))
 ALIVE = """
@@ -178,3 +183,48 @@ def test_an_uncaught_error_is_all_that_is_said(gpu: None) -> None:
     assert done.stderr.strip().endswith("KeyError: 'mine'")
     assert done.stderr.count("Traceback") == 1
     assert "Exception ignored" not in done.stderr
+
+
+# Counts the calls of CUDA when Python has ended, and again as the last of what a process does.
+WATCHER = """
+#include <stdint.h>
+#include <stdio.h>
+const char *(*name_of)(int32_t index);
+int64_t (*count_of)(const char *name, int32_t device);
+static int64_t at_the_end_of_python;
+static int64_t total(void) {
+  int64_t sum = 0;
+  for (int32_t i = 0; name_of(i); i++) sum += count_of(name_of(i), -1);
+  return sum;
+}
+void note_the_end_of_python(void) { at_the_end_of_python = total(); }
+__attribute__((destructor)) static void report(void) {
+  dprintf(1, "%d %d\\n", at_the_end_of_python > 0, (int)(total() - at_the_end_of_python));
+}
+"""
+WATCH = """
+    import ctypes
+    watcher = ctypes.CDLL({watcher!r})  # before the library, so its destructor is the last
+"""
+COUNT = """
+    library = ctypes.CDLL({library!r})
+    for ours, theirs in (("name_of", "tp_emulated_function_name"), ("count_of", "tp_emulated_call_count")):
+        pointer = ctypes.cast(getattr(library, theirs), ctypes.c_void_p)
+        ctypes.c_void_p.in_dll(watcher, ours).value = pointer.value
+    assert ctypes.pythonapi.Py_AtExit(watcher.note_the_end_of_python) == 0
+"""
+
+
+def test_nothing_is_called_when_python_has_ended(emulated: None, tmp_path: Path) -> None:
+    """The driver may have gone by then: neither destructors nor the ends of threads call it."""
+    if not shutil.which("cc"):
+        pytest.skip("a C compiler is needed, as cc")
+    (tmp_path / "watcher.c").write_text(WATCHER)
+    watcher = tmp_path / "watcher.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", watcher, tmp_path / "watcher.c"], check=True)
+    pinned, captured, left_open = (f"    {ENDS[end][0].strip()}\n" for end in ("pinned", "graph", "capture_left_open"))
+    alive = pinned + captured + "    node.graph = graph\n" + left_open
+    library = _native.library_of("emulated")
+    code = WATCH.format(watcher=str(watcher)) + ALIVE + alive + COUNT.format(library=str(library))
+    for end in ("", "    sys.exit(0)"):
+        assert fresh.run(code + end) == "1 0\n"

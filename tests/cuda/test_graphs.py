@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 from helpers import fresh
 
 import tensorplay
-from tensorplay import cuda
+from tensorplay import accelerator, cuda
 from tensorplay.cuda import graphs
 from tensorplay.errors import DTypeError, InvalidArgumentError, StateError
 
@@ -100,6 +101,21 @@ def test_a_pool_that_is_gone_is_refused() -> None:
     pair = tuple(graphs.graph_pool_handle())
     with pytest.raises(InvalidArgumentError, match="expected the id of a private pool in use"):
         cuda.CUDAGraph().capture_begin(pool=pair, stream=cuda.Stream())
+
+
+def names_of(call: Any) -> list[str]:
+    return list(inspect.signature(call).parameters)
+
+
+def test_methods_have_the_parameters_of_the_facades_graph() -> None:
+    for name, method in inspect.getmembers(accelerator.Graph, inspect.isfunction):
+        if not name.startswith("_"):
+            assert names_of(getattr(cuda.CUDAGraph, name)) == names_of(method), name
+    assert isinstance(inspect.getattr_static(cuda.CUDAGraph, "pool_id"), property)
+    defaults = {name: one.default for name, one in inspect.signature(graphs.graph).parameters.items()}
+    assert {name: defaults.get(name, "none") for name in ("pool", "stream", "capture_error_mode")} == {
+        "pool": None, "stream": None, "capture_error_mode": "global",
+    }  # fmt: skip
 
 
 def test_the_first_work_of_a_program_may_be_captured() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers import fresh
 
@@ -41,6 +43,10 @@ WAITS: dict[str, Callable[[tp.Tensor], Any]] = {
     "equal": lambda x: x.equal(x),
     "mask": lambda x: x[x > 0],
     "bool": lambda x: bool(x[0]),
+    "float": lambda x: float(x[0]),
+    "masked_select": lambda x: tp.masked_select(x, x > 0),
+    "pickle": pickle.dumps,
+    "dlpack_of_the_host": lambda x: np.from_dlpack(x, device="cpu"),
     "device": lambda x: cuda.synchronize(),
     "stream": lambda x: cuda.current_stream().synchronize(),
     "event": lambda x: recorded().synchronize(),
