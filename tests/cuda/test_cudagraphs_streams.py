@@ -61,6 +61,22 @@ def test_calls_on_other_streams_wait_for_each_other() -> None:
     explore_orders(run, range(16))
 
 
+def test_a_warm_up_runs_on_a_side_stream() -> None:
+    seen: list[tuple[cuda.Stream, bool]] = []
+
+    def function(x: tp.Tensor) -> tp.Tensor:
+        seen.append((cuda.current_stream(), cuda.is_current_stream_capturing()))
+        return x + 1
+
+    manager, caller = CudaGraphManager(function, warmup=2), cuda.current_stream()
+    for value in (1.0, 2.0, 3.0):
+        assert manager(tp.full((64,), value, device="cuda")).tolist() == [value + 1] * 64
+        assert cuda.current_stream() == caller
+    assert [capturing for _, capturing in seen] == [False, False, True]
+    assert caller not in [stream for stream, _ in seen]
+    assert seen[0] == seen[1]
+
+
 @needs_emulation
 def test_the_memory_of_a_result_of_a_warm_up_waits_for_the_stream_that_called() -> None:
     def run() -> None:

@@ -50,11 +50,13 @@ def test_pageable_memory_in_a_capture_is_refused(non_blocking: bool) -> None:
             x.copy_(host, non_blocking=non_blocking)
         with pytest.raises(StateError, match=text):
             host.to("cuda", non_blocking=non_blocking)
+        with pytest.raises(StateError, match=text):
+            host.copy_(x, non_blocking=non_blocking)
         with pytest.raises(StateError, match="is waited for: queue it"):
             x.cpu()
         x.add_(1)
     g.replay()
-    assert x.tolist() == [1] * 5
+    assert (x.tolist(), host.tolist()) == ([1] * 5, [1] * 5)
 
 
 def test_a_recorded_block_is_used_again_once_its_stream_is_joined() -> None:

@@ -44,6 +44,20 @@ def test_the_current_stream_comes_back() -> None:
     assert cuda.current_stream() == before
 
 
+def test_each_device_has_a_stream_for_captures(two_gpus: None) -> None:
+    pooled = {cuda.Stream(index) for index in (0, 1) for _ in range(32)}
+    found: list[list[cuda.Stream]] = []
+    for index in (0, 1):
+        x = tensorplay.zeros(3, device=f"cuda:{index}")
+        found.append([])
+        for _ in range(2):
+            with cuda.device(index), graphs.graph(cuda.CUDAGraph()):
+                found[index].append(cuda.current_stream())
+                x.add_(1)
+    assert [[stream.device_index for stream in set(streams)] for streams in found] == [[0], [1]]
+    assert not pooled & {stream for streams in found for stream in streams}
+
+
 def test_the_device_of_the_stream_is_made_ready(two_gpus: None) -> None:
     with cuda.device(1):
         tensorplay.zeros(30_000_000, device="cuda:1")
