@@ -34,6 +34,43 @@ def test_the_error_has_the_facts(small: int) -> None:
     del held
 
 
+def test_the_error_changes_no_figure(gpu: None) -> None:
+    held = empty(MiB)
+    before = cuda.memory_stats()
+    with pytest.raises(tp.OutOfMemoryError) as caught:
+        empty(2**50)
+    assert isinstance(caught.value, MemoryError)
+    assert isinstance(caught.value, RuntimeError)
+    after = cuda.memory_stats()
+    for family in ("allocation", "allocated_bytes", "requested_bytes", "active"):
+        assert after[f"{family}.all.current"] == before[f"{family}.all.current"]
+    del held
+
+
+def test_the_text_says_where_the_memory_is(emulated: None) -> None:
+    gc.collect()
+    cuda.empty_cache()
+    with control.capacity(control.used() + 64 * MiB):
+        pieces = [empty(9 * MiB) for _ in range(6)]
+        del pieces[::2]
+        with pytest.raises(tp.OutOfMemoryError) as pieced:
+            empty(20 * MiB)
+        with pytest.raises(tp.OutOfMemoryError) as held:
+            empty(60 * MiB)
+        with pytest.raises(tp.OutOfMemoryError) as never:
+            empty(2**40)
+        words = str(pieced.value)
+        for part in ("20.00 MiB (20971520 bytes)", "are free", "are reserved here", "used by others", "are allocated"):
+            assert part in words
+        assert "the largest free block has" in words
+        assert "can be returned to the driver" in words
+        assert "lies in pieces" in words
+        assert "drop some" in str(held.value)
+        assert "larger than the device" in str(never.value)
+    del pieces
+    cuda.empty_cache()
+
+
 def test_the_error_survives_pickling(small: int) -> None:
     with pytest.raises(tp.OutOfMemoryError) as caught:
         empty(65 * MiB)
@@ -131,8 +168,12 @@ def fill_and_catch() -> int:
 
 
 def test_the_same_size_is_reached_in_every_round(small: int) -> None:
-    assert len({fill_and_catch() for _ in range(10)}) == 1
-    assert cuda.memory_allocated() == 0
+    gc.disable()
+    try:
+        assert len({fill_and_catch() for _ in range(10)}) == 1
+        assert cuda.memory_allocated() == 0
+    finally:
+        gc.enable()
 
 
 def test_nothing_stays_when_the_error_is_gone(small: int) -> None:
@@ -155,6 +196,35 @@ def test_nothing_stays_when_the_error_is_gone(small: int) -> None:
         assert cuda.memory_allocated() == 0
     finally:
         gc.enable()
+
+
+def test_an_error_holds_no_tensor_once_it_is_gone(emulated: None) -> None:
+    def fail() -> tp.OutOfMemoryError:
+        host = [tp.zeros(MiB, dtype=tp.bool) for _ in range(5)]
+        held = []
+        try:
+            for one in host:
+                held.append(one.to("cuda"))
+        except tp.OutOfMemoryError as error:
+            return error
+        raise AssertionError("there was room")
+
+    gc.collect()  # Else what earlier tests have left would make room.
+    cuda.empty_cache()
+    start = cuda.memory_allocated()
+    gc.disable()
+    try:
+        with control.capacity(control.used() + 4 * MiB):
+            error = fail()
+            assert cuda.memory_allocated() > start  # its traceback holds the frame
+            del error
+            assert cuda.memory_allocated() == start
+            kept = fail().with_traceback(None)
+            assert cuda.memory_allocated() == start
+        assert "no room" in str(kept)
+    finally:
+        gc.enable()
+    cuda.empty_cache()
 
 
 def test_nothing_stays_of_tensors_that_were_on_their_way(small: int) -> None:
