@@ -12,7 +12,7 @@ from helpers.blocks import MiB, empty
 
 import tensorplay as tp
 from tensorplay import cuda
-from tensorplay.cuda import memory
+from tensorplay.cuda import _shortage, memory
 from tensorplay.testing import emulated as control
 
 # ---- the error ----
@@ -153,6 +153,15 @@ def test_the_error_names_the_places_that_hold_most(small: int) -> None:
     assert re.search(r" empty \(22\.00 MiB\), .* \(3\.00 KiB\)\.$", str(caught.value))
     assert first.startswith(empty.__code__.co_filename)
     del before, most
+
+
+def test_the_error_names_other_processes(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_shortage.native, "tp_table_has_emulated", lambda: 0)  # which has no other processes
+    monkeypatch.setattr(_shortage._processes, "others", lambda device: {13: 3 * MiB, 11: 500})
+    with pytest.raises(tp.OutOfMemoryError) as caught:
+        empty(65 * MiB)
+    assert caught.value.processes == {13: 3 * MiB, 11: 500}
+    assert str(caught.value).endswith(" Other processes on the device: 13 (3.00 MiB), 11 (500 bytes).")
 
 
 # ---- what stays ----
