@@ -235,6 +235,16 @@ def test_devices_that_no_tensor_has(device: str) -> None:
         tp.from_dlpack(_capsule._new(1, b"another", 0))
 
 
+def test_a_capsule_of_another_device_than_its_producer_names_is_refused(cuda: Any) -> None:
+    host, device = Producer(tp.ones(3)), Producer(tp.ones(3, device="cuda"))
+    host.place, device.place = device.place, host.place
+    with pytest.raises(ExchangeError, match="got memory of DLPack's device type 1, expected 2"):
+        tp.from_dlpack(host)
+    with pytest.raises(ExchangeError, match="got memory of DLPack's device type 2, expected 1 or 3"):
+        tp.from_dlpack(device)
+    HELD.clear()  # what is refused stays the producer's
+
+
 # -- the emulated device: held streams show the order ---------------------------------------------------
 
 

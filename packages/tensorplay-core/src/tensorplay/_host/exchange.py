@@ -11,10 +11,11 @@ from .. import _capsule, _dtype, _plugins
 from .._backend import Backend
 from .._dtype import DType
 from .._tensor import Tensor
-from ..errors import DTypeError
+from ..errors import DTypeError, ExchangeError
 from .arrays import Array
 
 _READ_ONLY, _COPIED = 1, 2
+_PLACES = 1, 3  # DLPack's device types of the host: plain memory, and memory that CUDA has pinned
 _CODES = {_dtype.BOOL: 6, _dtype.INT: 0, _dtype.FLOAT: 2, _dtype.COMPLEX: 5}
 
 
@@ -75,6 +76,9 @@ class Exchange(Backend):
 
     def import_dlpack(self, managed: int, is_versioned: bool) -> tuple[Tensor, int]:
         found, flags = _capsule.read(managed, is_versioned)
+        if found.tensor.device_type not in _PLACES:  # whatever the producer says of itself
+            place, expected = found.tensor.device_type, " or ".join(map(str, _PLACES))
+            raise ExchangeError(f"from_dlpack: got memory of DLPack's device type {place}, expected {expected} (host)")
         dtype, interface = _interface(found.tensor, bool(flags & _READ_ONLY))
         lent = _Lent(interface)
         array = np.asarray(lent).view(dtype.numpy)
