@@ -81,7 +81,7 @@ class Allocator(RuleBasedStateMachine):
         self.pools: list[memory.MemPool | None] = [None, memory.MemPool()]
         self.live: list[Live] = []
         self.held: dict[int, ExitStack] = {}
-        self.waiting: list[tuple[int, int]] = []  # address of a dropped block, and a stream that used it
+        self.waiting: list[tuple[int, cuda.Event]] = []  # address of a dropped block, and behind a use of it
         self.settings = SETTINGS[0]
 
     @initialize(found=st.sampled_from(SETTINGS))
@@ -125,8 +125,7 @@ class Allocator(RuleBasedStateMachine):
     @rule(which=WHICH)
     def drop(self, which: int) -> None:
         one = self.live.pop(which % len(self.live))
-        busy = [stream for stream in one.recorded if stream in self.held and not self.streams[stream].query()]
-        self.waiting += [(one.tensor.data_ptr(), stream) for stream in busy]
+        self.waiting += [(one.tensor.data_ptr(), self.streams[stream].record_event()) for stream in one.recorded]
 
     @rule(stream=st.integers(0, 2))
     def hold(self, stream: int) -> None:
@@ -141,7 +140,6 @@ class Allocator(RuleBasedStateMachine):
     @rule(stream=st.integers(0, 2))
     def let_go(self, stream: int) -> None:
         if stream in self.held:
-            self.waiting = [entry for entry in self.waiting if entry[1] != stream]
             self.held.pop(stream).close()
 
     @rule()
@@ -166,8 +164,8 @@ class Allocator(RuleBasedStateMachine):
 
     @invariant()
     def nobody_gets_a_block_that_is_waited_for(self) -> None:
-        """A stream that is done is not waited for, whoever has let it go on."""
-        self.waiting = [(address, stream) for address, stream in self.waiting if not self.streams[stream].query()]
+        """Until its uses have passed, which says nothing of what the stream does by now."""
+        self.waiting = [(address, passed) for address, passed in self.waiting if not passed.query()]
         blocks = _blocks()
         for address, _ in self.waiting:
             assert blocks[address]["state"] == "active_pending_free"
