@@ -30,6 +30,7 @@ UUIDS = ["GPU-11aa", "GPU-11bb", "GPU-2222"]
         ("0 , 1", 2),
         ("1gpu2,2ampere", 2),
         ("+1", 1),
+        ("\u0661", 0),  # a digit, but none of strtol
         (",0", 0),
         ("GPU-11aa", 1),
         ("GPU-2", 1),

@@ -45,7 +45,7 @@ def visible(setting: str | None, uuids: Sequence[str]) -> int | None:
 
 
 def _ordinal(entry: str, uuids: Sequence[str]) -> int | None:
-    digits = re.match(r"\+?\d+", entry)
+    digits = re.match(r"\+?[0-9]+", entry)
     index = int(digits[0]) if digits else -1
     return index if 0 <= index < len(uuids) else None
 
