@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 static int32_t table_has_emulated;
 
@@ -36,7 +37,9 @@ static const char *tp_table_bind(const char *path) {
   const char *failure = text;
   pthread_mutex_lock(&lock);
   void *library = bound[0] ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (bound[0]) {
+  if (bound[0] && strcmp(bound, path) == 0) {
+    failure = NULL; /* an interrupt may come right behind the first call */
+  } else if (bound[0]) {
     snprintf(text, sizeof text, "already bound to %s, asked for %s", bound, path);
   } else if (!library) {
     snprintf(text, sizeof text, "%s", dlerror());

@@ -202,3 +202,22 @@ def test_what_a_start_that_fails_has_to_tell_is_told(gpu: None) -> None:
         TENSORPLAY_CUDA_SANITIZER="yes",
     )
     assert printed == "TENSORPLAY_CUDA_SANITIZER: got 'yes', expected 0 or 1\ntensorplay.float64 7\n"
+
+
+def test_a_start_that_is_interrupted_may_be_repeated(gpu: None) -> None:
+    printed = fresh.run("""
+        import tensorplay as tp
+        from tensorplay.cuda import _native
+        bind = _native.bind
+        def interrupted(variant):
+            _native.bind = bind
+            bind(variant)
+            raise KeyboardInterrupt
+        _native.bind = interrupted
+        for _ in range(2):
+            try:
+                print(tp.ones(2, device="cuda").tolist())
+            except KeyboardInterrupt:
+                print("interrupted")
+    """)
+    assert printed == "interrupted\n[1.0, 1.0]\n"

@@ -90,6 +90,9 @@ class Starter:
         count, fault = _select.count(choice)
         if choice.variant is None or not count:
             raise BackendUnavailableError(f"tensorplay.cuda: {fault}")
+        calls = ExitStack()  # each is made, also where one before it fails
+        for call in reversed(native.at_start):
+            calls.callback(call)
         module = import_module("tensorplay.cuda._native")
         module.bind(choice.variant)
         functions = {name: getattr(module.lib, name) for name in dir(module.lib)}
@@ -97,9 +100,7 @@ class Starter:
         self._settings, self._choice, self._functions = {setting}, choice, functions
         native.is_started = True
         try:
-            with ExitStack() as calls:  # each is made, also where one before it fails
-                for call in reversed(native.at_start):
-                    calls.callback(call)
+            calls.close()
         finally:
             native.__dict__.update(functions)
             del native.__dict__["__getattr__"]  # with it, Python would look up slowly what the module has
