@@ -204,20 +204,39 @@ def test_what_a_start_that_fails_has_to_tell_is_told(gpu: None) -> None:
     assert printed == "TENSORPLAY_CUDA_SANITIZER: got 'yes', expected 0 or 1\ntensorplay.float64 7\n"
 
 
-def test_a_start_that_is_interrupted_may_be_repeated(gpu: None) -> None:
+def test_a_start_that_is_interrupted_is_repeated(gpu: None) -> None:
     printed = fresh.run("""
+        import os
         import tensorplay as tp
         from tensorplay.cuda import _native
-        bind = _native.bind
-        def interrupted(variant):
+        from tensorplay.cuda._library import native
+        tp.set_default_dtype(tp.float64)
+        tp.manual_seed(7)
+        tp.cuda.memory.set_memory_limit(2**30)
+        calls, bind = native.at_start, _native.bind
+        def bind_and_interrupt(variant):
             _native.bind = bind
             bind(variant)
             raise KeyboardInterrupt
-        _native.bind = interrupted
-        for _ in range(2):
+        for place, call in enumerate([*calls, None]):
+            def interrupt():
+                calls[place] = call
+                raise KeyboardInterrupt
+            child = os.fork()
+            if child:
+                assert os.waitpid(child, 0)[1] == 0, call
+                continue
+            if call is None:
+                _native.bind = bind_and_interrupt
+            else:
+                calls[place] = interrupt
             try:
-                print(tp.ones(2, device="cuda").tolist())
+                tp.ones(2, device="cuda")
             except KeyboardInterrupt:
-                print("interrupted")
+                third = tp.ones(2, dtype=tp.int64, device="cuda") / 3
+                told = third.dtype, tp.cuda.initial_seed(), tp.cuda.memory.get_memory_limit()
+                os._exit(told != (tp.float64, 7, 2**30))
+            os._exit(2)
+        print(len(calls))
     """)
-    assert printed == "interrupted\n[1.0, 1.0]\n"
+    assert int(printed) > 3

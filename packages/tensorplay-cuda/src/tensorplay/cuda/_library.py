@@ -101,10 +101,18 @@ class Starter:
         native.is_started = True
         try:
             calls.close()
-        finally:
-            native.__dict__.update(functions)
-            del native.__dict__["__getattr__"]  # with it, Python would look up slowly what the module has
+        except Exception:
+            self._expose(functions)
+            raise
+        except BaseException:  # of a signal's handler: what it has cut short is done by the next call
+            native.is_started, self._functions = False, None
+            raise
+        self._expose(functions)
         return functions
+
+    def _expose(self, functions: dict[str, Any]) -> None:
+        native.__dict__.update(functions)
+        del native.__dict__["__getattr__"]  # with it, Python would look up slowly what the module has
 
     def after_fork(self) -> None:
         """In a forked child: another thread of the parent may have held the lock."""
