@@ -210,6 +210,7 @@ def test_a_start_that_is_interrupted_is_repeated(gpu: None) -> None:
         import tensorplay as tp
         from tensorplay.cuda import _native
         from tensorplay.cuda._library import native
+        tp._plugins.get("cuda")  # all that has something to tell
         tp.set_default_dtype(tp.float64)
         tp.manual_seed(7)
         tp.cuda.memory.set_memory_limit(2**30)
@@ -239,4 +240,4 @@ def test_a_start_that_is_interrupted_is_repeated(gpu: None) -> None:
             os._exit(2)
         print(len(calls))
     """)
-    assert int(printed) > 3
+    assert int(printed) > 5
