@@ -276,6 +276,8 @@ def test_device_of_is_the_device_of_a_tensor(two_gpus: None) -> None:
         with cuda.device_of(tp.ones(1)):
             assert cuda.current_device() == 1
     assert cuda.current_device() == 0
+    with pytest.raises(tp.errors.DTypeError, match="device_of: got str, expected a tensor"):
+        cuda.device_of("cuda:1")  # type: ignore[arg-type]
 
 
 def test_peers(two_gpus: None) -> None:

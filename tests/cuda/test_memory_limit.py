@@ -45,7 +45,7 @@ def test_a_limit_is_of_one_device_and_is_removed_again(unlimited: None) -> None:
 @pytest.mark.parametrize(
     ("value", "kind"),
     [(-1, tp.errors.InvalidArgumentError), (2**63, tp.errors.InvalidArgumentError), (True, tp.errors.DTypeError),
-     (1.5, tp.errors.DTypeError), ("1GiB", tp.errors.DTypeError)],
+     (1.5, tp.errors.DTypeError), ("1GiB", tp.errors.DTypeError), (int, tp.errors.DTypeError)],
 )  # fmt: skip
 def test_limits_that_are_none(gpu: None, value: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="set_memory_limit: got"):

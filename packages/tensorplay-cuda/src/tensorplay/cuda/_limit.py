@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import SupportsIndex
 
-from tensorplay.errors import DTypeError, InvalidArgumentError
+from tensorplay._device import bare_index
+from tensorplay.errors import InvalidArgumentError
 
 from ._check import check
 from ._library import native, starter
@@ -60,9 +60,7 @@ def get_memory_limit(device: DeviceArgument = None) -> int | None:
 
 def checked(operation: str, nbytes: SupportsIndex) -> int:
     """A limit as an integer that C takes."""
-    if isinstance(nbytes, bool) or not hasattr(nbytes, "__index__"):
-        raise DTypeError(f"{operation}: got {nbytes!r} as the limit, expected bytes as an integer, or None")
-    number = operator.index(nbytes)
+    number = bare_index(operation, nbytes, "bytes as an integer, or None")
     if not 0 <= number <= _MOST:
         raise InvalidArgumentError(f"{operation}: got a limit of {nbytes} bytes, expected 0 to {_MOST}")
     return number

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import SupportsIndex
 
-from tensorplay.errors import DTypeError, InvalidArgumentError, SizeOverflowError
+from tensorplay._device import bare_index
+from tensorplay.errors import InvalidArgumentError, SizeOverflowError
 
 from ._check import repeated
 from ._current import current_stream
@@ -60,9 +60,7 @@ def caching_allocator_delete(mem_ptr: SupportsIndex) -> None:
 
 
 def _checked(name: str, number: SupportsIndex) -> int:
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise DTypeError(f"{name}: got {number!r}, expected an integer")
-    found = operator.index(number)
+    found = bare_index(name, number, "an integer")
     if found < 0:
         raise InvalidArgumentError(f"{name}: got {found}, expected 0 or more")
     if found > _MOST:

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 
 from tensorplay._device import Device, bare_index
 from tensorplay._tensor import Tensor
-from tensorplay.errors import InvalidArgumentError
+from tensorplay.errors import DTypeError, InvalidArgumentError
 
 from . import _select
 from ._check import check
@@ -229,7 +229,9 @@ class device_of(device):  # noqa: N801 (torch's name)
     __slots__ = ()
 
     def __init__(self, obj: Tensor) -> None:
-        super().__init__(obj.device if obj.device.type == "cuda" else None)
+        if not isinstance(obj, Tensor):
+            raise DTypeError(f"device_of: got {type(obj).__name__}, expected a tensor")
+        super().__init__(obj.device if obj.is_cuda else None)
 
 
 def device_index(device: DeviceArgument) -> int:
