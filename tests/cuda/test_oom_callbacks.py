@@ -137,6 +137,13 @@ def test_callbacks_come_first_then_the_garbage_collector_then_the_call(small: in
     assert after["num_alloc_retries"] > before["num_alloc_retries"]
 
 
+def test_a_callback_may_return_what_it_lets_go(small: int) -> None:
+    held = [empty(60 * MiB)]
+    with memory.register_oom_callback(lambda error: held.pop()):
+        assert empty(20 * MiB).shape == (20 * MiB,)
+    assert held == []
+
+
 def test_blocks_by_address_are_asked_for_again(small: int, collected: list[str]) -> None:
     held = [empty(60 * MiB)]
     with memory.register_oom_callback(lambda error: held.clear()):

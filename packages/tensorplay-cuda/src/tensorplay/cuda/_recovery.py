@@ -54,7 +54,7 @@ def register_oom_callback(callback: OomCallback) -> CallbackHandle:
     All callbacks are called in the order in which they were registered, each with the `OutOfMemoryError` that
     describes the shortage; they may free memory. Then Python's garbage collector runs and the call is repeated,
     once. A request that exceeds the device or a limit alone (``error.is_hopeless``) is repeated only when a callback
-    returns a true value, since it has raised the limit for example.
+    returns True, since it has raised the limit for example; other results mean nothing.
 
     In a capture no callback is called: the error is raised at once. So it is when memory is short inside a callback.
     An exception of a callback takes the place of the error. Callbacks may be called by several threads at once.
@@ -93,7 +93,8 @@ def is_worth_repeating(error: OutOfMemoryError | HostMemoryError) -> bool:
     if error.device is None or error.is_capturing:
         return False
     with repeating():
-        is_asked_for = sum(bool(callback(error)) for callback in _callbacks.copy().values())
+        # Asked for nothing but True: what a callback returns may be the very tensor that it lets go.
+        is_asked_for = sum(callback(error) is True for callback in _callbacks.copy().values())
         if error.is_hopeless and not is_asked_for:
             return False
         gc.collect()
