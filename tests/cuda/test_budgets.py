@@ -179,6 +179,7 @@ def test_an_object_is_entered_once_at_a_time() -> None:
         pass
     with budget:
         pass
+    budget.__exit__(None, None, None)  # a second time
 
 
 @pytest.mark.parametrize(

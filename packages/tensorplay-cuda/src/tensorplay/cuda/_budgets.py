@@ -88,7 +88,8 @@ class memory_budget(Owner):  # noqa: N801 (used as a function)
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         scope, self._scope = self._scope, None
-        self._leave(scope)
+        if scope is not None:
+            self._leave(scope)
 
     def __del__(self) -> None:
         if getattr(self, "_budget", None) is not None:  # not there when __init__ was called wrongly
