@@ -22,7 +22,10 @@ class StreamContext:
     __slots__ = ("_former", "_pointer")
 
     def __init__(self, stream: Stream | None) -> None:
-        self._pointer = None if stream is None else pointer_of("stream", stream)
+        if isinstance(stream, Stream):  # nearly always: a call less
+            self._pointer = stream._pointer
+        else:
+            self._pointer = None if stream is None else pointer_of("stream", stream)
         self._former: Any = None  # a place, and the same of the block around: it may be entered again in its block
 
     def __enter__(self) -> None:
