@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from helpers import fresh
+from helpers.compiled import shared_library
 
 from tensorplay.cuda import __main__ as command
 from tensorplay.cuda import _native, _select
@@ -61,11 +61,8 @@ def test_what_asks_for_nothing_is_refused(arguments: list[str], capsys: pytest.C
 
 
 def test_a_library_of_another_version_is_refused_and_nothing_stays_loaded(gpu: None, tmp_path: Path) -> None:
-    source = tmp_path / "other.c"
-    source.write_text("int tp_abi_version(void) { return 71; }\n")
     for variant in _select.VARIANTS:
-        library = tmp_path / f"libtensorplay_{variant}.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+        shared_library(tmp_path / f"libtensorplay_{variant}.so", "int tp_abi_version(void) { return 71; }\n")
     printed = fresh.run(f"""
         from pathlib import Path
         import tensorplay as tp
@@ -87,10 +84,9 @@ def test_a_library_of_another_version_is_refused_and_nothing_stays_loaded(gpu: N
 
 
 def test_a_library_without_a_function_is_refused_by_its_name(gpu: None, tmp_path: Path) -> None:
-    (tmp_path / "empty.c").write_text(f"int tp_abi_version(void) {{ return {native.tp_abi_version()}; }}\n")
+    source = f"int tp_abi_version(void) {{ return {native.tp_abi_version()}; }}\n"
     for variant in _select.VARIANTS:
-        library = tmp_path / f"libtensorplay_{variant}.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "empty.c"], check=True)
+        shared_library(tmp_path / f"libtensorplay_{variant}.so", source)
     printed = fresh.run(f"""
         from pathlib import Path
         import tensorplay as tp

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from helpers import fresh
+from helpers.compiled import shared_library
 
 # Every start of the driver leaves the process's number in $STARTS.
 CUDA = """
@@ -55,12 +54,7 @@ class Machine:
         self.log = folder / "starts"
 
     def add(self, soname: str, source: str, **macros: int) -> None:
-        (self.folder / "source.c").write_text(source)
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        assert compiler, "these tests need a C compiler, as the build does"
-        defines = [f"-D{name}={value}" for name, value in macros.items()]
-        command = [compiler, "-shared", "-fPIC", *defines, "-o", self.folder / soname, self.folder / "source.c"]
-        subprocess.run(command, check=True)
+        shared_library(self.folder / soname, source, **macros)
 
     def run(self, code: str, **environment: str | None) -> str:
         return fresh.run(

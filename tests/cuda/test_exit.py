@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from helpers import fresh
+from helpers.compiled import shared_library
 
 from tensorplay.cuda import _native
 
@@ -217,11 +216,7 @@ COUNT = """
 
 def test_nothing_is_called_when_python_has_ended(emulated: None, tmp_path: Path) -> None:
     """The driver may have gone by then: neither destructors nor the ends of threads call it."""
-    if not shutil.which("cc"):
-        pytest.skip("a C compiler is needed, as cc")
-    (tmp_path / "watcher.c").write_text(WATCHER)
-    watcher = tmp_path / "watcher.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", watcher, tmp_path / "watcher.c"], check=True)
+    watcher = shared_library(tmp_path / "watcher.so", WATCHER)
     pinned, captured, left_open = (f"    {ENDS[end][0].strip()}\n" for end in ("pinned", "graph", "capture_left_open"))
     alive = pinned + captured + "    node.graph = graph\n" + left_open
     library = _native.library_of("emulated")

@@ -17,6 +17,20 @@ USE = """
     def use():
         assert tp.ones(10, device="cuda").sum().item() == 10
 """
+REFUSE = """
+    import os, signal
+    import tensorplay as tp
+    def refuse(*calls):
+        signal.alarm(20)
+        for call in calls:
+            try:
+                call()
+            except tp.AcceleratorError as error:
+                assert error.name == "cudaErrorInitializationError", error.name
+                assert str(error).count("use the start method 'spawn'") == 1, error
+            else:
+                os._exit(1)
+"""
 
 
 def test_child_uses_the_device_after_questions_in_the_parent(gpu: None) -> None:
@@ -79,8 +93,7 @@ def test_fork_while_another_thread_starts_the_library(gpu: None) -> None:
 def test_a_child_that_is_forked_amid_work_drops_tensors_and_works_on_the_host(gpu: None) -> None:
     """Threads of the parent hold locks at the fork, and the child has no threads that release them."""
     code = """
-    import gc, os, signal, sys, threading
-    import tensorplay as tp
+    import gc, threading
     kept, event = [tp.ones(1000, device="cuda") for _ in range(20)], tp.cuda.Event()
     event.record()
     done = False
@@ -99,26 +112,19 @@ def test_a_child_that_is_forked_amid_work_drops_tensors_and_works_on_the_host(gp
             kept.clear()
             del event
             gc.collect()
-            for call in (lambda: tp.ones(2, device="cuda"), tp.cuda.memory_stats, tp.cuda.empty_cache):
-                try:
-                    call()
-                except tp.AcceleratorError as error:
-                    assert "spawn" in str(error)
-                else:
-                    os._exit(1)
+            refuse(lambda: tp.ones(2, device="cuda"), tp.cuda.memory_stats, tp.cuda.empty_cache)
             os._exit(int(tp.ones(3).sum().item()))
         ends.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     done = True
     for thread in threads: thread.join()
     print(ends)
     """
-    assert fresh.run(code, PYTHONWARNINGS="default").strip().endswith("{3}")
+    assert fresh.run(REFUSE + code, PYTHONWARNINGS="default").strip().endswith("{3}")
 
 
 def test_graphs_that_another_thread_of_the_parent_uses_are_refused_in_a_child(gpu: None) -> None:
     code = """
-    import os, signal, threading
-    import tensorplay as tp
+    import threading
     x, g = tp.ones(3, device="cuda"), tp.cuda.CUDAGraph()
     with tp.cuda.graph(g):
         for _ in range(1000): x.add_(1)  # that take a while to write
@@ -131,15 +137,8 @@ def test_graphs_that_another_thread_of_the_parent_uses_are_refused_in_a_child(gp
     for _ in range(10):
         child = os.fork()
         if not child:
-            signal.alarm(20)
-            for call in (g.reset, g.pool, g.replay, g.capture_end, lambda: g.stage_and_launch([x], [x]),
-                         lambda: g.debug_dump(os.devnull)):
-                try:
-                    call()
-                except tp.AcceleratorError as error:
-                    assert "spawn" in str(error)
-                else:
-                    os._exit(1)
+            refuse(g.reset, g.pool, g.replay, g.capture_end, lambda: g.stage_and_launch([x], [x]),
+                   lambda: g.debug_dump(os.devnull))
             del g
             os._exit(3)
         ends.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
@@ -147,36 +146,25 @@ def test_graphs_that_another_thread_of_the_parent_uses_are_refused_in_a_child(gp
     thread.join()
     print(ends)
     """
-    assert fresh.run(code, PYTHONWARNINGS="default").strip().endswith("{3}")
+    assert fresh.run(REFUSE + code, PYTHONWARNINGS="default").strip().endswith("{3}")
 
 
 def test_init_in_a_child_of_a_process_that_used_a_device_is_one_clear_error(gpu: None) -> None:
     code = """
-    import os, sys
-    import tensorplay as tp
     tp.ones(3, device="cuda")
     child = os.fork()
     if not child:
         assert not tp.cuda.is_initialized()
-        for call in (tp.cuda.init, tp.cuda.init, tp.cuda.synchronize, tp.cuda.Stream):
-            try:
-                call()
-            except tp.AcceleratorError as error:
-                assert error.name == "cudaErrorInitializationError", error.name
-                assert str(error).count("use the start method 'spawn'") == 1, error
-            else:
-                os._exit(1)
+        refuse(tp.cuda.init, tp.cuda.init, tp.cuda.synchronize, tp.cuda.Stream)
         assert not tp.cuda.is_initialized()
         os._exit(3)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), tp.cuda.is_initialized())
     """
-    assert fresh.run(code, PYTHONWARNINGS="default") == "3 True\n"
+    assert fresh.run(REFUSE + code, PYTHONWARNINGS="default") == "3 True\n"
 
 
 def test_a_child_asks_for_nothing_under_a_lock_of_its_parent(emulated: None) -> None:
     code = """
-    import os, signal
-    import tensorplay as tp
     from tensorplay import cuda
     from tensorplay.testing import emulated
     x, side, g = tp.ones(3, device="cuda"), cuda.Stream(), cuda.CUDAGraph()
@@ -184,19 +172,11 @@ def test_a_child_asks_for_nothing_under_a_lock_of_its_parent(emulated: None) -> 
         x.add_(1)
         child = os.fork()
         if not child:
-            signal.alarm(20)
-            refused = lambda: x.record_stream(side), side.record_event, cuda.sanitizer.enable
             with emulated.calls() as calls:
-                for call in refused:
-                    try:
-                        call()
-                    except tp.AcceleratorError as error:
-                        assert "spawn" in str(error)
-                    else:
-                        os._exit(1)
+                refuse(lambda: x.record_stream(side), side.record_event, cuda.sanitizer.enable)
                 cuda.manual_seed(4)  # of the capture it would be refused
                 assert not cuda.is_current_stream_capturing()
             os._exit(sum(calls.values()))
         assert os.waitpid(child, 0)[1] == 0
     """
-    fresh.run(code)
+    fresh.run(REFUSE + code)

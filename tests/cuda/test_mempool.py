@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.blocks import MiB, empty
+from helpers.compiled import shared_library
 
 import tensorplay as tp
 from tensorplay import cuda
@@ -150,11 +149,7 @@ void give(void *pointer, ptrdiff_t size, int device, void *stream) {
 
 
 def test_segments_of_a_shared_library(small: int, tmp_path: Path) -> None:
-    if not shutil.which("cc"):
-        pytest.skip("a C compiler is needed, as cc")
-    (tmp_path / "source.c").write_text(SOURCE)
-    built = tmp_path / "source.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", built, tmp_path / "source.c"], check=True)
+    built = shared_library(tmp_path / "source.so", SOURCE)
     source = cuda.CUDAPluggableAllocator(built, "take", "give")
     assert memory.CUDAPluggableAllocator is cuda.CUDAPluggableAllocator
     pool = cuda.MemPool(source.allocator())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from helpers import fresh
+from helpers.compiled import shared_library
 
 CUDA = """
 #include <stdio.h>
@@ -39,14 +38,9 @@ ASK = "from tensorplay.cuda import _processes; print(_processes.others({index}))
 
 def answer(folder: Path, index: int = 1, cuda: int = 0, nvml: int | None = 0, refused: int = 0) -> str:
     """What is printed where the calls of the two libraries return these; None: there is no NVML."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    assert compiler, "these tests need a C compiler, as the build does"
     for soname, source, status in (("libcuda.so.1", CUDA, cuda), ("libnvidia-ml.so.1", NVML, nvml)):
         if status is not None:
-            (folder / "source.c").write_text(source)
-            defines = [f"-DSTATUS={status}", f"-DREFUSED={refused}"]
-            command = [compiler, "-shared", "-fPIC", *defines, "-o", folder / soname, folder / "source.c"]
-            subprocess.run(command, check=True)
+            shared_library(folder / soname, source, STATUS=status, REFUSED=refused)
     return fresh.run(ASK.format(index=index), LD_LIBRARY_PATH=str(folder)).strip()
 
 
